@@ -1,0 +1,3 @@
+"""Evals of MCP systems as pytest suites."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,76 @@
+"""What travels from an item to the report: checks, and the sample of one case.
+
+A sample crosses process borders as one JSON string, so everything in it is plain JSON data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, cast
+
+CheckStatus = Literal["passed", "failed", "inconclusive"]
+
+Outcome = Literal["passed", "failed", "missed", "error", "skipped", "inconclusive"]
+"""How a case ended.
+
+``failed``: the target answered and was wrong. ``error``: the run could not ask. ``missed``: wrong, but
+tolerated, because a gate decides. ``inconclusive``: the evidence a check needs is absent.
+"""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One requirement of a case, evaluated.
+
+    ``rule`` is the requirement as plain data, always with a ``type``; ``details`` is what was measured.
+    """
+
+    rule: Mapping[str, Any]
+    status: CheckStatus
+    message: str
+    details: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The type of the rule, such as ``contains``."""
+        return str(self.rule["type"])
+
+    @property
+    def passed(self) -> bool:
+        """Whether the requirement holds; an inconclusive check does not."""
+        return self.status == "passed"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one case measured.
+
+    ``suite`` is the suite's path relative to the root directory, with forward slashes. ``traits`` are the
+    groups a case belongs to (difficulty, tool, …); ``measured`` are the values of its kind.
+    """
+
+    suite: str
+    kind: str
+    id: str
+    outcome: Outcome
+    checks: tuple[Check, ...] = ()
+    message: str = ""
+    traits: Mapping[str, Any] = field(default_factory=dict)
+    measured: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The sample as one JSON string.
+
+        Raises:
+            TypeError: A field holds something that is not plain JSON data.
+        """
+        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Sample:
+        """The sample that `to_json` wrote."""
+        fields = cast(dict[str, Any], json.loads(text))
+        fields["checks"] = tuple(Check(**check) for check in fields["checks"])
+        return cls(**fields)
