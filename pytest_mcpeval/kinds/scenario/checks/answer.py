@@ -1,0 +1,114 @@
+r"""Checks of the shape of an answer: length, citations, confidence and sources.
+
+Confidence and sources are read from the first ``"confidence": 85`` or ``"sourcesUsed": 3`` in the text.
+Decimals count as such (``72.5`` is 72.5, ``0.85`` is 0.85); integers stay exact integers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+from pydantic import Field
+
+from pytest_mcpeval.servers.response import Response
+
+from .javascript_regex import compile_pattern, found_in
+from .metadata import METADATA_TAG, trimmed
+from .parameters import NoParameters, Number, Parameters
+from .registry import check_type
+from .verdict import Verdict, inconclusive, judged
+
+CITATION = r"\[Source\s*\d+\]|\[\d+\]"
+NUMBER = r'"{key}":\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)'
+
+
+class MinLength(Parameters):
+    chars: Annotated[int, Field(ge=0)]
+
+
+class Threshold(Parameters):
+    threshold: Number
+
+
+class SourcesCount(Parameters):
+    min: Annotated[int, Field(ge=0)]
+
+
+@check_type("min_length", MinLength)
+def min_length(parameters: MinLength, response: Response) -> Verdict:
+    """The answer has at least `chars` characters, without its metadata block and surrounding white space.
+
+    Characters are counted in UTF-16 units, as JavaScript does: most emoji count as two.
+    """
+    answer = trimmed(response.text.split(METADATA_TAG, 1)[0])
+    length = len(answer.encode("utf-16-le", "surrogatepass")) // 2
+    enough = length >= parameters.chars
+    sign = "≥" if enough else "<"
+    return judged(enough, f"length {length} {sign} {parameters.chars} characters", {"length": length})
+
+
+@check_type("has_citation", NoParameters)
+def has_citation(parameters: NoParameters, response: Response) -> Verdict:
+    """The text cites a source: `[Source 3]` or `[3]`."""
+    match = found_in(compile_pattern(CITATION, ignore_case=False), response.text)
+    return judged(
+        match is not None, f"cites {match[0]}" if match else "no citation such as [Source 1] or [1]"
+    )
+
+
+@check_type("confidence_above", Threshold)
+def confidence_above(parameters: Threshold, response: Response) -> Verdict:
+    """The reported confidence is `threshold` or higher.
+
+    A text that reports no confidence counts as 0.
+    """
+    reported = reported_number(response.text, "confidence")
+    return _at_least("confidence", reported, parameters.threshold, {"confidence": reported or 0})
+
+
+@check_type("confidence_below", Threshold)
+def confidence_below(parameters: Threshold, response: Response) -> Verdict:
+    """The reported confidence is lower than `threshold`.
+
+    Inconclusive when the text reports no confidence.
+    """
+    reported = reported_number(response.text, "confidence")
+    if reported is None:
+        return inconclusive("no confidence reported", 'let the tool report "confidence": N in its metadata')
+    below = reported < parameters.threshold
+    message = f"confidence {reported} {'<' if below else '≥'} {parameters.threshold}"
+    return judged(below, message, {"confidence": reported})
+
+
+@check_type("sources_count", SourcesCount)
+def sources_count(parameters: SourcesCount, response: Response) -> Verdict:
+    """The answer reports `min` sources or more.
+
+    A text that reports no `sourcesUsed` counts as 0.
+    """
+    reported = reported_number(response.text, "sourcesUsed")
+    return _at_least("sourcesUsed", reported, parameters.min, {"sourcesUsed": reported or 0})
+
+
+def reported_number(text: str, key: str) -> Number | None:
+    """The number after the first ``"key":`` that has one, or None.
+
+    Raises:
+        ValueError: The number is too large.
+    """
+    match = found_in(compile_pattern(NUMBER.format(key=key), ignore_case=False), text)
+    if match is None:
+        return None
+    digits = match[1]
+    number = int(digits) if digits.isdigit() else float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f'"{key}": {digits[:20]} is too large')
+    return number
+
+
+def _at_least(name: str, reported: Number | None, limit: Number, details: dict[str, Number]) -> Verdict:
+    enough = (reported or 0) >= limit
+    if reported is not None:
+        return judged(enough, f"{name} {reported} {'≥' if enough else '<'} {limit}", details)
+    return judged(enough, f"no {name} reported (counts as 0), {limit} or more expected", details)

@@ -1,0 +1,56 @@
+"""The metadata block that an answer may end with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .javascript_regex import compile_pattern, found_in
+
+METADATA_TAG = "<response_metadata>"
+BLOCK = r"<response_metadata>\s*```json([\s\S]*?)```\s*<\/response_metadata>"
+JAVASCRIPT_SPACE = (
+    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What an answer says about itself; all zeros and ``reported`` false when it says nothing readable."""
+
+    confidence: float = 0
+    sources_used: int = 0
+    processing_time_ms: float = 0
+    reported: bool = False
+
+
+def trimmed(text: str) -> str:
+    """The text without white space (as JavaScript defines it) at both ends."""
+    return text.strip(JAVASCRIPT_SPACE)
+
+
+def response_metadata(text: str) -> Metadata:
+    """The metadata of the first ``<response_metadata>`` block that holds fenced JSON; never raises."""
+    try:
+        match = found_in(compile_pattern(BLOCK, ignore_case=False), text)
+        found = json.loads(trimmed(match[1])) if match else None
+    except (ValueError, RecursionError, TimeoutError):
+        return Metadata()
+    if not isinstance(found, Mapping):
+        return Metadata()
+    return Metadata(
+        confidence=_number(found, "confidence"),
+        sources_used=int(_number(found, "sourcesUsed")),
+        processing_time_ms=_number(found, "processingTimeMs"),
+        reported=True,
+    )
+
+
+def _number(found: Mapping[str, Any], key: str) -> float:
+    value = found.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return value if abs(value) < 1e15 else 0

@@ -1,0 +1,151 @@
+"""The keys of a check: the base of all parameter models, and their errors in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from .verdict import shortened
+
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[list[Text], Field(min_length=1)]
+Number = int | float
+
+EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "finite_number": "a finite number",
+}
+
+
+class Parameters(BaseModel):
+    """Base of a check's parameters: unknown keys are errors, keys are camelCase or snake_case."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        validate_by_alias=True,
+        validate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+    )
+
+
+class NoParameters(Parameters):
+    """The parameters of a check that has none."""
+
+
+class SpecProblem(NamedTuple):
+    """One mistake in a rule: the keys that lead to it, and what to do about it."""
+
+    path: tuple[str | int, ...]
+    message: str
+
+
+@cache
+def spellings(model: type[BaseModel]) -> dict[str, str]:
+    """Every accepted spelling of the model's keys, with the canonical (camelCase) one."""
+    accepted: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        canonical = field.alias or name
+        accepted[canonical] = canonical
+        if field.alias_priority == 1:  # generated alias: the field's own name is a spelling, too
+            accepted[name] = canonical
+    return accepted
+
+
+def canonical_keys(model: type[BaseModel], written: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys as written, renamed to their canonical spelling."""
+    names = spellings(model)
+    return {names.get(key, key): value for key, value in written.items()}
+
+
+def did_you_mean(found: str, known: Iterable[str]) -> str:
+    """`, did you mean "…"?` when something known is close, else nothing."""
+    close = get_close_matches(found, list(known), n=1, cutoff=0.6)
+    return f', did you mean "{close[0]}"?' if close else ""
+
+
+def problems_of(
+    error: ValidationError, model: type[BaseModel], written: Mapping[str, Any]
+) -> list[SpecProblem]:
+    """Each mistake once, at the key as it is written in the rule."""
+    found: dict[tuple[str | int, ...], str] = {}
+    for entry in error.errors(include_url=False):
+        path = _path_as_written(entry["loc"], model, written)
+        found[path] = _message(entry, path, model)
+    return [SpecProblem(path, message) for path, message in found.items()]
+
+
+def _path_as_written(
+    location: tuple[str | int, ...], model: type[BaseModel], written: Mapping[str, Any]
+) -> tuple[str | int, ...]:
+    if not location:
+        return ()
+    names = spellings(model)
+    first = location[0]
+    key = next((key for key in written if names.get(key) == names.get(str(first), first)), first)
+    return (key, *_existing(location[1:], written.get(str(key))))
+
+
+def _existing(location: tuple[str | int, ...], value: Any) -> tuple[str | int, ...]:
+    """The part of a location that leads through the data; names of union members drop out."""
+    kept: list[str | int] = []
+    for part in location:
+        if (isinstance(value, Mapping) and part in value) or (
+            isinstance(value, list) and isinstance(part, int) and part < len(value)
+        ):
+            kept.append(part)
+            value = value[part]  # type: ignore[index]
+    return tuple(kept)
+
+
+def _message(entry: Any, path: tuple[str | int, ...], model: type[BaseModel]) -> str:
+    kind, context = entry["type"], entry.get("ctx", {})
+    found = shortened(repr(entry["input"]), 40)
+    if kind == "extra_forbidden":
+        return _unknown_key(str(path[0]), model)
+    if kind == "missing":
+        return f'the key "{path[-1]}" is missing'
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        close = did_you_mean(
+            str(entry["input"]), context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        )
+        return f"expected {context['expected']}, found {found}{close}"
+    return f"expected {_expectation(kind, context) or entry['msg']}, found {found}"
+
+
+def _expectation(kind: str, context: Mapping[str, Any]) -> str | None:
+    if kind == "string_too_short":
+        return "text that is not empty"
+    if kind == "too_short":
+        return f"a list of at least {context['min_length']}"
+    if kind == "greater_than_equal":
+        return f"a number of at least {context['ge']}"
+    if kind == "greater_than":
+        return f"a number above {context['gt']}"
+    if kind == "less_than_equal":
+        return f"a number of at most {context['le']}"
+    return EXPECTED.get(kind)
+
+
+def _unknown_key(key: str, model: type[BaseModel]) -> str:
+    known = spellings(model)
+    if key in known:
+        return f'"{key}" is given twice, in two spellings; keep one'
+    names = sorted(set(known.values()))
+    allowed = f"known keys: {', '.join(names)}" if names else "this check has no keys besides type"
+    return f'unknown key "{key}"{did_you_mean(key, known)} ({allowed})'

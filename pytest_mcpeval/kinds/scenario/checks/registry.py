@@ -1,0 +1,247 @@
+"""Check types by name, and how a rule of a data file becomes a check that can be evaluated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from inspect import cleandoc
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_mcpeval.samples import Check
+from pytest_mcpeval.servers.response import Response
+
+from .parameters import SpecProblem, canonical_keys, did_you_mean, problems_of
+from .verdict import Verdict, shortened, unjudged
+
+P = TypeVar("P", bound=BaseModel)
+Judge = Callable[[Response], Verdict]
+Path = tuple[str | int, ...]
+
+
+class CheckSpecError(ValueError):
+    """A rule is not a valid check; ``problems`` lists all mistakes as ``(path within the rule, message)``."""
+
+    def __init__(self, problems: Sequence[SpecProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(f"{_dotted(path)}{message}" for path, message in problems))
+
+
+@dataclass(frozen=True)
+class CheckType:
+    """One kind of requirement: its name in data files, its keys, and the function that judges a response.
+
+    The first line of ``description`` says what the check requires.
+    """
+
+    name: str
+    parameters: type[BaseModel]
+    judge: Callable[[Any, Response], Verdict]
+    description: str
+
+
+@dataclass(frozen=True)
+class CheckGroup:
+    """A requirement made of other checks, written ``{name: …}`` or ``{type: name, key: …}``.
+
+    ``key`` is ``check`` for exactly one nested check and ``checks`` for a list of them.
+    """
+
+    name: str
+    key: Literal["check", "checks"]
+    combine: Callable[[Sequence[Verdict]], Verdict]
+    description: str
+
+
+@dataclass(frozen=True)
+class ParsedCheck:
+    """A rule that was found valid. ``rule`` is plain data with the keys in their canonical spelling."""
+
+    rule: Mapping[str, Any]
+    judge: Judge
+    children: tuple[ParsedCheck, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The type of the rule, such as ``contains``."""
+        return str(self.rule["type"])
+
+    def verdict(self, response: Response) -> Verdict:
+        """What the judge says; an exception inside it is a failure, never raised."""
+        try:
+            found = self.judge(response)
+            json.dumps(found.details, allow_nan=False)
+        except TimeoutError as error:
+            return unjudged(str(error))
+        except Exception as error:
+            reason = shortened(f"{type(error).__name__}: {error}", 200)
+            return unjudged(f"the check {self.name} broke: {reason}")
+        return found
+
+    def evaluate(self, response: Response) -> Check:
+        """The requirement, evaluated over one response."""
+        found = self.verdict(response)
+        return Check(self.rule, found.status, found.message, found.details)
+
+
+def check_type(name: str, parameters: type[P]) -> Callable[[Callable[[P, Response], Verdict]], CheckType]:
+    """Make a judge ``(parameters, response) -> Verdict`` a check type, described by its docstring.
+
+    Raises:
+        ValueError: The judge has no docstring.
+    """
+
+    def make(judge: Callable[[P, Response], Verdict]) -> CheckType:
+        if not judge.__doc__:
+            raise ValueError(f"the judge of check {name} needs a docstring that says what it requires")
+        return CheckType(name, parameters, judge, cleandoc(judge.__doc__))
+
+    return make
+
+
+class CheckRegistry:
+    """Check types by name; immutable."""
+
+    def __init__(self, types: Iterable[CheckType | CheckGroup] = ()) -> None:
+        self._types: dict[str, CheckType | CheckGroup] = {}
+        for added in types:
+            _add(self._types, added)
+
+    def __iter__(self) -> Iterator[CheckType | CheckGroup]:
+        return iter(self._types.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types
+
+    def __getitem__(self, name: str) -> CheckType | CheckGroup:
+        return self._types[name]
+
+    def with_types(self, types: Iterable[CheckType | CheckGroup]) -> CheckRegistry:
+        """A registry that knows these types as well.
+
+        Raises:
+            ValueError: Two types have the same name.
+        """
+        return CheckRegistry([*self._types.values(), *types])
+
+    def parse(self, rule: object) -> ParsedCheck:
+        """The rule as a check that can be evaluated any number of times.
+
+        Raises:
+            CheckSpecError: The rule is not valid; all mistakes are listed, also those of nested checks.
+        """
+        problems: list[SpecProblem] = []
+        parsed = self._parse(rule, (), problems)
+        if parsed is None or problems:
+            raise CheckSpecError(problems)
+        return parsed
+
+    def json_schema(self) -> dict[str, Any]:
+        """A JSON Schema of one check, for editors."""
+        from .editor_schema import schema_of_checks
+
+        return schema_of_checks(self)
+
+    def _parse(self, rule: object, at: Path, problems: list[SpecProblem]) -> ParsedCheck | None:
+        if not isinstance(rule, Mapping):
+            found = shortened(repr(rule), 40)
+            problems.append(
+                SpecProblem(at, f"expected a check such as {{type: has_citation}}, found {found}")
+            )
+            return None
+        shorthand = [key for key in rule if isinstance(self._types.get(key), CheckGroup)]
+        name = shorthand[0] if shorthand and "type" not in rule else rule.get("type")
+        found_type = self._types.get(name) if isinstance(name, str) else None
+        if isinstance(found_type, CheckGroup):
+            return self._parse_group(found_type, rule, at, problems)
+        if found_type is not None:
+            return _parse_single(found_type, rule, at, problems)
+        problems.append(self._unknown(rule, at))
+        return None
+
+    def _parse_group(
+        self, group: CheckGroup, rule: Mapping[str, Any], at: Path, problems: list[SpecProblem]
+    ) -> ParsedCheck | None:
+        key = group.key if "type" in rule else group.name
+        problems += [
+            SpecProblem(
+                (*at, extra), f'unknown key "{extra}" beside {group.name}{did_you_mean(extra, [key])}'
+            )
+            for extra in rule
+            if extra not in ("type", key)
+        ]
+        nested: Any = rule.get(key)
+        if group.key == "checks" and not (isinstance(nested, list) and nested):
+            problems.append(SpecProblem((*at, key), f"{group.name} needs a list of at least one check"))
+            return None
+        if key not in rule:
+            problems.append(SpecProblem((*at, key), f'the key "{key}" is missing'))
+            return None
+        places = (
+            [((*at, key), nested)]
+            if group.key == "check"
+            else [((*at, key, i), one) for i, one in enumerate(nested)]
+        )
+        children = [self._parse(one, place, problems) for place, one in places]
+        valid = [child for child in children if child is not None]
+        return _grouped(group, valid) if len(valid) == len(children) else None
+
+    def _unknown(self, rule: Mapping[str, Any], at: Path) -> SpecProblem:
+        if "type" in rule:
+            return SpecProblem((*at, "type"), self._unknown_type(rule["type"]))
+        named = next((key for key in rule if key in self._types), None)
+        hint = f"; write {{type: {named}, …}}" if named else " such as {type: has_citation}"
+        return SpecProblem(at, f'the key "type" is missing: expected a check{hint}')
+
+    def _unknown_type(self, name: object) -> str:
+        known = ", ".join(sorted(self._types))
+        close = did_you_mean(str(name), self._types)
+        return f"unknown check type {shortened(repr(name), 40)}{close} (known: {known})"
+
+
+def _parse_single(
+    found: CheckType, rule: Mapping[str, Any], at: Path, problems: list[SpecProblem]
+) -> ParsedCheck | None:
+    written = {key: value for key, value in rule.items() if key != "type"}
+    try:
+        parameters = found.parameters.model_validate(written)
+    except ValidationError as error:
+        problems += [
+            SpecProblem((*at, *path), message)
+            for path, message in problems_of(error, found.parameters, written)
+        ]
+        return None
+    canonical = {"type": found.name, **canonical_keys(found.parameters, written)}
+    return ParsedCheck(canonical, partial(found.judge, parameters))
+
+
+def _grouped(group: CheckGroup, children: list[ParsedCheck]) -> ParsedCheck:
+    rules = [dict(child.rule) for child in children]
+    nested: Any = rules if group.key == "checks" else rules[0]
+    return ParsedCheck(
+        {"type": group.name, group.key: nested},
+        lambda response: group.combine([child.verdict(response) for child in children]),
+        tuple(children),
+    )
+
+
+def _add(types: dict[str, CheckType | CheckGroup], added: CheckType | CheckGroup) -> None:
+    known = types.get(added.name)
+    if known is not None:
+        raise ValueError(
+            f'two check types are named "{added.name}": {_origin(known)} and {_origin(added)}; rename one'
+        )
+    types[added.name] = added
+
+
+def _origin(found: CheckType | CheckGroup) -> str:
+    function = found.judge if isinstance(found, CheckType) else found.combine
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _dotted(path: Path) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    return f"{text}: " if text else ""

@@ -1,0 +1,81 @@
+"""Checks of what the text says."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from pytest_mcpeval.servers.response import Response
+
+from .javascript_regex import compile_pattern, found_in
+from .parameters import Parameters, Text, Texts
+from .registry import check_type
+from .verdict import Verdict, failed, judged, listed, passed, quoted
+
+
+def _valid_pattern(pattern: str) -> str:
+    compile_pattern(pattern)
+    return pattern
+
+
+Pattern = Annotated[str, Field(min_length=1), AfterValidator(_valid_pattern)]
+"""A regular expression that compiles."""
+
+
+class Contains(Parameters):
+    value: Text
+    case_sensitive: bool = False
+
+
+class Values(Parameters):
+    values: Texts
+
+
+class MatchesRegex(Parameters):
+    pattern: Pattern
+
+
+@check_type("contains", Contains)
+def contains(parameters: Contains, response: Response) -> Verdict:
+    """The text contains `value`.
+
+    Upper and lower case are the same unless `caseSensitive` is true.
+    """
+    value, text = parameters.value, response.text
+    if not parameters.case_sensitive:
+        value, text = value.lower(), text.lower()
+    found = value in text
+    return judged(found, f"{'contains' if found else 'missing'} {quoted(parameters.value)}")
+
+
+@check_type("contains_any", Values)
+def contains_any(parameters: Values, response: Response) -> Verdict:
+    """The text contains at least one of `values`, in upper or lower case."""
+    text = response.text.lower()
+    found = next((value for value in parameters.values if value.lower() in text), None)
+    if found is None:
+        return failed(f"missing all of {listed(parameters.values)}")
+    return passed(f"contains {quoted(found)}")
+
+
+@check_type("contains_all", Values)
+def contains_all(parameters: Values, response: Response) -> Verdict:
+    """The text contains every one of `values`, in upper or lower case."""
+    text = response.text.lower()
+    missing = [value for value in parameters.values if value.lower() not in text]
+    if missing:
+        return failed(f"missing {listed(missing)}", {"missing": missing})
+    return passed(f"contains all {len(parameters.values)} values")
+
+
+@check_type("matches_regex", MatchesRegex)
+def matches_regex(parameters: MatchesRegex, response: Response) -> Verdict:
+    """The regular expression `pattern` matches somewhere in the text, in upper or lower case.
+
+    Patterns have JavaScript's meaning. A search that takes longer than two seconds fails the check.
+    """
+    match = found_in(compile_pattern(parameters.pattern), response.text)
+    if match is None:
+        return failed(f"no match for /{parameters.pattern}/")
+    return passed(f"/{parameters.pattern}/ matches {quoted(match[0])}")

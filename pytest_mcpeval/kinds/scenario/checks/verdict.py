@@ -1,0 +1,68 @@
+"""What a judge says about a response, and the wording all judges share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_mcpeval.samples import CheckStatus
+
+EXCERPT_CHARACTERS = 80
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a requirement holds, why, and what was measured.
+
+    ``unjudged`` marks a failure that says nothing about the requirement itself, such as a regular expression
+    that ran out of time: turning it round with ``not`` must not make it a pass.
+    """
+
+    status: CheckStatus
+    message: str
+    details: Mapping[str, Any] | None = None
+    unjudged: bool = False
+
+
+def judged(holds: bool, message: str, details: Mapping[str, Any] | None = None) -> Verdict:
+    """Passed when ``holds``, else failed, with one message for both."""
+    return Verdict("passed" if holds else "failed", message, details)
+
+
+def passed(message: str, details: Mapping[str, Any] | None = None) -> Verdict:
+    """The requirement holds."""
+    return Verdict("passed", message, details)
+
+
+def failed(message: str, details: Mapping[str, Any] | None = None) -> Verdict:
+    """The requirement does not hold."""
+    return Verdict("failed", message, details)
+
+
+def unjudged(message: str) -> Verdict:
+    """Failed, because the requirement could not be judged; stays failed inside ``not``."""
+    return Verdict("failed", message, unjudged=True)
+
+
+def inconclusive(message: str, recovery: str) -> Verdict:
+    """The evidence is absent; ``recovery`` tells what to do about it."""
+    return Verdict("inconclusive", f"{message}; {recovery}")
+
+
+def shortened(text: str, characters: int = EXCERPT_CHARACTERS) -> str:
+    """The text on one line, cut to ``characters`` with an ellipsis."""
+    line = " ".join(text[: characters * 4].split())
+    complete = len(text) <= characters * 4
+    return line if complete and len(line) <= characters else line[: characters - 1] + "…"
+
+
+def quoted(text: str) -> str:
+    """The shortened text in double quotes."""
+    return f'"{shortened(text)}"'
+
+
+def listed(texts: list[str]) -> str:
+    """Up to five quoted texts, and how many more there are."""
+    shown = ", ".join(quoted(text) for text in texts[:5])
+    return f"{shown} and {len(texts) - 5} more" if len(texts) > 5 else shown
