@@ -1,0 +1,10 @@
+"""Bytes to data with line numbers: data files loaded within limits, every problem at its file and line."""
+
+from __future__ import annotations
+
+from .document import Document
+from .limits import Limits
+from .loader import load
+from .problems import DataFileError, Problem
+
+__all__ = ["DataFileError", "Document", "Limits", "Problem", "load"]

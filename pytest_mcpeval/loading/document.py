@@ -1,0 +1,85 @@
+"""A loaded data file: its data, its digest, and the lines its values stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .limits import Limits
+from .parsed import EntryLines, Key
+from .positions import Position, find
+from .problems import DataFileError, Problem
+from .source import LINE_BREAK, Source, read
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """One data file.
+
+    ``data`` is plain JSON data (aliased values are shared, so do not change it). ``digest`` is
+    ``sha256:<hex>`` of the file's bytes. Lines below the entries of a list are found by reading the file
+    again when first asked for; if it has changed since, the nearest line known from loading is given.
+    """
+
+    path: Path
+    data: Any
+    digest: str
+    entry_lines: EntryLines = field(default_factory=EntryLines, repr=False)
+    limits: Limits = field(default_factory=Limits, repr=False)
+
+    def line(self, *keys: Key) -> int:
+        """The line (from 1) of the value at a path of keys; for a value in a mapping, the line of its key.
+
+        Where there is no such value, the line of its nearest ancestor.
+        """
+        line, taken = self.entry_lines.find(keys)
+        if taken == len(keys):
+            return line
+        return line if self._positions is None else find(self._positions, keys)
+
+    def problem(self, *keys: Key, message: str) -> Problem:
+        """A problem of the value at a path of keys."""
+        return Problem(self.path, self.line(*keys), message)
+
+    def excerpt(self, line: int, before: int = 1, after: int = 6) -> str:
+        """The source around a line, each line with its number and the line itself marked with ``>``.
+
+        Empty when the file is gone or has changed.
+        """
+        lines = self._source_lines
+        numbers = range(max(1, line - before), min(len(lines), line + after) + 1)
+        width = len(str(numbers[-1])) if numbers else 0
+        marks = ((number, ">" if number == line else " ", lines[number - 1]) for number in numbers)
+        return "\n".join(f"{mark} {number:>{width}} | {text}".rstrip() for number, mark, text in marks)
+
+    @cached_property
+    def _positions(self) -> Position | None:
+        source = self._unchanged_source()
+        return None if source is None else _positions(source, self.limits)
+
+    @cached_property
+    def _source_lines(self) -> list[str]:
+        source = self._unchanged_source()
+        return [] if source is None else LINE_BREAK.split(source.text)
+
+    def _unchanged_source(self) -> Source | None:
+        try:
+            source = read(self.path, self.limits)
+        except DataFileError:
+            return None
+        return source if source.digest == self.digest else None
+
+
+def _positions(source: Source, limits: Limits) -> Position | None:
+    suffix = source.path.suffix.lower()
+    if suffix == ".json":
+        from .json_scan import scan
+
+        return scan(source, limits).positions
+    if suffix in (".yaml", ".yml"):
+        from .yaml_positions import positions
+
+        return positions(source)
+    return None

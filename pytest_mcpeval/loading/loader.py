@@ -1,0 +1,75 @@
+"""Load a data file by its suffix, through the cache where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from . import cache
+from .document import Document
+from .limits import Limits
+from .parsed import Parsed
+from .problems import DataFileError, Problem
+from .source import Source, read
+from .wording import choice, suggestion
+
+DEFAULT_LIMITS = Limits()
+
+
+def load(path: Path, *, limits: Limits = DEFAULT_LIMITS, cache_directory: Path | None = None) -> Document:
+    """Load a YAML, JSON or JSON Lines file.
+
+    With a ``cache_directory`` the parsed content is kept there and found again by the file's bytes.
+
+    Raises:
+        DataFileError: The file cannot be read or parsed, or exceeds its limits; carries all its problems.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in PARSERS:
+        raise DataFileError([Problem(path, 0, _unknown_suffix(suffix))])
+    source = read(path, limits)
+    parsed = _parse(source, suffix, limits, cache_directory)
+    return Document(path, parsed.data, source.digest, parsed.lines, limits)
+
+
+def _parse(source: Source, suffix: str, limits: Limits, cache_directory: Path | None) -> Parsed:
+    if cache_directory is None:
+        return PARSERS[suffix](source, limits)
+    entry = cache.entry_path(cache_directory, source.digest, suffix)
+    parsed = cache.fetch(entry)
+    if parsed is None or parsed.nodes > limits.max_nodes or parsed.depth > limits.max_depth:
+        parsed = PARSERS[suffix](source, limits)
+        cache.store(entry, parsed)
+    return parsed
+
+
+def _unknown_suffix(suffix: str) -> str:
+    found = f"has the suffix {suffix}" if suffix else "has no suffix"
+    return f"{found}: expected {choice(PARSERS)}{suggestion(suffix, PARSERS)}"
+
+
+def _yaml(source: Source, limits: Limits) -> Parsed:
+    from .yaml_data import parse
+
+    return parse(source, limits)
+
+
+def _json(source: Source, limits: Limits) -> Parsed:
+    from .json_data import parse
+
+    return parse(source, limits)
+
+
+def _json_lines(source: Source, limits: Limits) -> Parsed:
+    from .json_data import parse_lines
+
+    return parse_lines(source, limits)
+
+
+PARSERS: dict[str, Callable[[Source, Limits], Parsed]] = {
+    ".yaml": _yaml,
+    ".yml": _yaml,
+    ".json": _json,
+    ".jsonl": _json_lines,
+}
+"""The known suffixes, in lower case."""

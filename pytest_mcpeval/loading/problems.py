@@ -1,0 +1,39 @@
+"""What can be wrong in a data file, and the error that carries all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+SHOWN_PROBLEMS = 200
+"""How many problems the text of an error lists; the error itself carries them all."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong in a data file.
+
+    ``path`` is the file as it was given, ``line`` counts from 1 (0 stands for the whole file), ``message``
+    says what is wrong, what was expected and how to fix it.
+    """
+
+    path: Path
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+
+
+class DataFileError(Exception):
+    """A data file cannot be used. ``problems`` holds every problem found in it, sorted by line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+        hidden = len(self.problems) - len(lines)
+        return "\n".join([*lines, f"… and {hidden} more problems"] if hidden else lines)

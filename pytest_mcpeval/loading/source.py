@@ -1,0 +1,88 @@
+"""The bytes of a data file: read within limits, decoded, and counted in lines."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from .limits import Limits
+from .problems import DataFileError, Problem
+
+LINE_BREAK = re.compile(r"\r\n|\n|\r")
+BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file's text without byte order mark, and ``sha256:<hex>`` of its bytes.
+
+    ``first_line`` is the line in the file on which the text starts: 1, unless the text is a part of it.
+    """
+
+    path: Path
+    text: str
+    digest: str
+    first_line: int = 1
+
+    def line_at(self, position: int) -> int:
+        """The line (from 1) of the character at ``position``."""
+        return self.first_line + sum(1 for _ in LINE_BREAK.finditer(self.text, 0, position))
+
+    def error(self, line: int, message: str) -> DataFileError:
+        """An error with one problem of this file."""
+        return DataFileError([Problem(self.path, line, message)])
+
+
+def read(path: Path, limits: Limits) -> Source:
+    """Read a file as UTF-8.
+
+    Raises:
+        DataFileError: The file is missing, not a regular file, too large, or not UTF-8.
+    """
+    raw = read_bytes(path, limits)
+    text = _decoded(path, raw)
+    return Source(path, text.removeprefix(BYTE_ORDER_MARK), digest_of(raw))
+
+
+def digest_of(raw: bytes) -> str:
+    """``sha256:<hex>`` of some bytes."""
+    return "sha256:" + hashlib.sha256(raw).hexdigest()
+
+
+def read_bytes(path: Path, limits: Limits) -> bytes:
+    """The bytes of a regular file within the size limit; raises DataFileError otherwise."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _whole(path, "is not a regular file: expected a data file")
+        _check_size(path, status.st_size, limits)
+        with path.open("rb") as stream:
+            raw = stream.read(limits.max_bytes + 1)
+    except OSError as error:
+        raise _whole(path, f"cannot be read: {error.strerror or error}") from error
+    _check_size(path, len(raw), limits)
+    return raw
+
+
+def _check_size(path: Path, size: int, limits: Limits) -> None:
+    if size > limits.max_bytes:
+        found = f"is too large: {size:,} bytes, the limit is {limits.max_bytes:,}"
+        raise _whole(path, f"{found}; split it into several files")
+
+
+def _decoded(path: Path, raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise _whole(path, "is UTF-16: save it as UTF-8") from error
+        line = 1 + len(LINE_BREAK.findall(raw[: error.start].decode("utf-8")))
+        found = f"is not UTF-8: invalid byte 0x{raw[error.start]:02x} at byte offset {error.start}"
+        raise DataFileError([Problem(path, line, f"{found}; save the file as UTF-8")]) from error
+
+
+def _whole(path: Path, message: str) -> DataFileError:
+    return DataFileError([Problem(path, 0, message)])
