@@ -1,0 +1,137 @@
+"""The requests an eval makes: tools, resources, prompts.
+
+Imports mcp: import this module only when a connection is opened.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.client.session import ClientSession
+from pydantic import TypeAdapter
+
+from pytest_mcpeval.servers import content
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval.servers.session import Session
+from pytest_mcpeval.servers.tools import Tool
+
+_Required = types.InputRequiredResult
+_TOOL: TypeAdapter[types.CallToolResult | _Required] = TypeAdapter(types.CallToolResult | _Required)
+_RESOURCE: TypeAdapter[types.ReadResourceResult | _Required] = TypeAdapter(
+    types.ReadResourceResult | _Required
+)
+_PROMPT: TypeAdapter[types.GetPromptResult | _Required] = TypeAdapter(types.GetPromptResult | _Required)
+_MOST_PAGES = 1000
+_NAMES_SHOWN = 12
+
+
+async def call_tool(
+    session: Session, name: str, arguments: Mapping[str, Any] | None, timeout: float
+) -> Response:
+    """Call a tool.
+
+    Raises:
+        CallError: No answer that could be judged; ``unknown_tool`` if the server lists no such tool.
+    """
+    # Not Client.call_tool: it lists all tools before the first answer, and it keeps back a result that breaks
+    # its output schema, which is for the checks to judge.
+    params = types.CallToolRequestParams(name=name, arguments=dict(arguments or {}))
+    request = types.CallToolRequest(params=params)
+
+    async def send(client: ClientSession) -> types.CallToolResult | types.InputRequiredResult:
+        try:
+            return await client.send_request(request, _TOOL, timeout)
+        except MCPError as error:
+            if error.code != types.HEADER_MISMATCH:
+                raise
+        # The protocol's remedy: the listing tells which arguments must be repeated as HTTP headers.
+        await _all_tools(client)
+        return await client.send_request(request, _TOOL, timeout)
+
+    try:
+        result, latency = await session.perform(send, timeout, f"the call of {name[:80]!r}")
+    except CallError as error:
+        if error.reason == "protocol":
+            await _require_tool(session, name, timeout)
+        raise
+    if result.is_error:
+        await _require_tool(session, name, timeout)
+    schema = next((tool.output_schema for tool in session.tools or () if tool.name == name), None)
+    return replace(content.tool_response(result), latency_ms=latency, output_schema=schema)
+
+
+async def read_resource(session: Session, uri: str, timeout: float) -> Response:
+    """Read a resource.
+
+    Raises:
+        CallError: No answer that could be judged.
+    """
+    request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri))
+    result, latency = await session.perform(
+        lambda client: client.send_request(request, _RESOURCE, timeout), timeout, f"reading {uri[:200]!r}"
+    )
+    return replace(content.resource_response(result), latency_ms=latency)
+
+
+async def get_prompt(
+    session: Session, name: str, arguments: Mapping[str, str] | None, timeout: float
+) -> Response:
+    """Get a prompt.
+
+    Raises:
+        CallError: No answer that could be judged.
+    """
+    params = types.GetPromptRequestParams(name=name, arguments=dict(arguments or {}))
+    request = types.GetPromptRequest(params=params)
+    result, latency = await session.perform(
+        lambda client: client.send_request(request, _PROMPT, timeout), timeout, f"prompt {name[:80]!r}"
+    )
+    return replace(content.prompt_response(result), latency_ms=latency)
+
+
+async def list_tools(session: Session, timeout: float, fresh: bool = False) -> tuple[Tool, ...]:
+    """All tools, remembered after the first time.
+
+    Raises:
+        CallError: The server did not list them.
+    """
+    if session.tools is None or fresh:
+        listed, _ = await session.perform(_all_tools, timeout, "listing the tools")
+        session.tools = tuple(Tool.of(tool) for tool in listed)
+    return session.tools
+
+
+async def _all_tools(client: ClientSession) -> list[types.Tool]:
+    tools: list[types.Tool] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(
+            params=None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
+        )
+        tools.extend(page.tools)
+        if page.next_cursor in (None, cursor):
+            break
+        cursor = page.next_cursor
+    return tools
+
+
+async def _require_tool(session: Session, name: str, timeout: float) -> None:
+    """After a failure: raise `CallError` if the reason is that there is no such tool."""
+    try:
+        known = {tool.name for tool in await list_tools(session, timeout)}
+        if name not in known:
+            known = {tool.name for tool in await list_tools(session, timeout, fresh=True)}
+    except CallError:
+        return
+    if name in known:
+        return
+    near = difflib.get_close_matches(name, known, 3, 0.5)
+    listed = ", ".join(sorted(known)[:_NAMES_SHOWN]) or "no tools at all"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {listed}"
+    raise CallError("unknown_tool", f"server {session.definition.name!r} has no tool {name[:80]!r}: {hint}")

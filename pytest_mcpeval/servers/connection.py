@@ -1,0 +1,249 @@
+"""One open connection, for use from ordinary code and from ``async`` tests alike."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_mcpeval.servers.errors import CallError, ServerStartError
+from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval.servers.tools import Tool
+from pytest_mcpeval.servers.variables import redact
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+    from pytest_mcpeval.servers.session import Session
+
+ResultT = TypeVar("ResultT")
+
+DEFAULT_TIMEOUT = 60.0
+_TAIL_LINES = 20
+# Past every limit inside: only a blocked connection thread lets the caller wait this long.
+_GRACE_SECONDS = 15.0
+_LIFE_SIGN_SECONDS = 3.0
+
+
+class Connection:
+    """A connection to one server; open it with `Connections.get`.
+
+    Every method that waits has a twin that starts: the future it returns is resolved with the response or a
+    `CallError`, several may be pending at once, and ``await asyncio.wrap_future(...)`` fits it into a loop.
+    """
+
+    def __init__(
+        self,
+        definition: ServerDefinition,
+        session: Session,
+        portal: BlockingPortal,
+        secrets: Mapping[str, str],
+    ) -> None:
+        self._definition = definition
+        self._session = session
+        self._portal = portal
+        self._secrets = secrets
+        self._kept_open: Future[None] = Future()
+
+    def open(self) -> None:
+        """Start the server and complete the handshake.
+
+        Raises:
+            ServerStartError: It did not work, or not within the definition's ``start_timeout``.
+        """
+        ready: Future[None] = Future()
+        self._kept_open = self._portal.start_task_soon(self._session.keep_open, ready)
+        try:
+            ready.result()
+        except ServerStartError as error:
+            raise self._explained(error) from None
+        except BaseException:
+            self._kept_open.cancel()
+            raise
+
+    def _explained(self, error: ServerStartError) -> ServerStartError:
+        return ServerStartError(
+            self.name,
+            self.redact(error.reason),
+            command=self._definition.shown(),
+            origin=self._definition.origin,
+            exit_code=error.exit_code,
+            stderr_tail=self.redact(error.stderr_tail),
+        )
+
+    @property
+    def name(self) -> str:
+        """The name the server is defined under."""
+        return self._definition.name
+
+    @property
+    def protocol_version(self) -> str:
+        """The protocol version agreed on."""
+        return self._session.client.protocol_version if self._session.client else ""
+
+    @property
+    def server_name(self) -> str:
+        """What the server calls itself; empty if it does not say."""
+        info = self._session.client.server_info if self._session.client else None
+        return info.name if info else ""
+
+    @property
+    def server_version(self) -> str:
+        """The server's version in its own words; empty if it does not say."""
+        info = self._session.client.server_info if self._session.client else None
+        return info.version if info else ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be expected to be answered. No request is made to find out."""
+        session = self._session
+        ended = session.files is not None and session.files.ending() is not None
+        return not (session.dead or ended or self._kept_open.done())
+
+    def responsive(self) -> bool:
+        """Like `alive`; after a call that went wrong, the server is asked for a sign of life."""
+        if not self.alive or not self._session.suspect:
+            return self.alive
+        try:
+            answered = self._portal.start_task_soon(self._session.answers, _LIFE_SIGN_SECONDS)
+            self._session.suspect = not answered.result(_GRACE_SECONDS)
+        except (FutureTimeout, CancelledError, RuntimeError):
+            return False
+        return not self._session.suspect
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
+    ) -> Response:
+        """Call a tool; ``timeout`` is in seconds.
+
+        Raises:
+            CallError: No answer that could be judged. A tool's own error is a response with ``is_error``.
+        """
+        return self._wait(self.start_tool(name, arguments, timeout=timeout), timeout)
+
+    def start_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
+    ) -> Future[Response]:
+        """Like `call_tool`, without waiting for the answer."""
+        from pytest_mcpeval.servers import calls
+
+        return self._start(calls.call_tool, name, arguments, timeout)
+
+    def read_resource(self, uri: str, *, timeout: float = DEFAULT_TIMEOUT) -> Response:
+        """Read a resource.
+
+        Raises:
+            CallError: No answer that could be judged.
+        """
+        return self._wait(self.start_resource(uri, timeout=timeout), timeout)
+
+    def start_resource(self, uri: str, *, timeout: float = DEFAULT_TIMEOUT) -> Future[Response]:
+        """Like `read_resource`, without waiting for the answer."""
+        from pytest_mcpeval.servers import calls
+
+        return self._start(calls.read_resource, uri, timeout)
+
+    def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float = DEFAULT_TIMEOUT
+    ) -> Response:
+        """Get a prompt.
+
+        Raises:
+            CallError: No answer that could be judged.
+        """
+        return self._wait(self.start_prompt(name, arguments, timeout=timeout), timeout)
+
+    def start_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float = DEFAULT_TIMEOUT
+    ) -> Future[Response]:
+        """Like `get_prompt`, without waiting for the answer."""
+        from pytest_mcpeval.servers import calls
+
+        return self._start(calls.get_prompt, name, arguments, timeout)
+
+    def list_tools(self, *, timeout: float = DEFAULT_TIMEOUT) -> list[Tool]:
+        """All tools of the server, asked for once per connection.
+
+        Raises:
+            CallError: The server did not list them.
+        """
+        from pytest_mcpeval.servers import calls
+
+        return list(self._wait(self._start(calls.list_tools, timeout), timeout))
+
+    def output_schema(self, tool: str, *, timeout: float = DEFAULT_TIMEOUT) -> Mapping[str, Any] | None:
+        """The JSON Schema the server declares for a tool's structured content, if any.
+
+        Raises:
+            CallError: The server did not list its tools.
+        """
+        tools = self.list_tools(timeout=timeout)
+        return next((found.output_schema for found in tools if found.name == tool), None)
+
+    def stderr_tail(self, lines: int = _TAIL_LINES) -> str:
+        """What the server last wrote on standard error since the handshake, without secrets.
+
+        A note about lines on its standard output that are no JSON-RPC comes last.
+        """
+        return self.redact(self._session.last_words(lines))
+
+    def redact(self, text: str) -> str:
+        """The text with the secrets of this server's definition replaced by their names."""
+        return redact(text, self._secrets)
+
+    def close(self) -> None:
+        """End the connection and the server's process; returns when both are gone, within some seconds."""
+        self.start_close()
+        self.wait_closed(_GRACE_SECONDS)
+
+    def start_close(self) -> None:
+        """Like `close`, without waiting."""
+        try:
+            self._portal.start_task_soon(self._stop)
+        except RuntimeError:
+            # The connection thread has ended, and everything on it.
+            return
+
+    async def _stop(self) -> None:
+        self._session.stop()
+
+    def wait_closed(self, seconds: float) -> bool:
+        """Whether the connection has ended within the time."""
+        try:
+            self._kept_open.result(seconds)
+        except FutureTimeout:
+            return self._kept_open.done()
+        except (CancelledError, Exception):
+            pass
+        return True
+
+    def _start(self, call: Callable[..., Awaitable[ResultT]], *arguments: Any) -> Future[ResultT]:
+        return self._portal.start_task_soon(self._told, call, *arguments)
+
+    async def _told(self, call: Callable[..., Awaitable[ResultT]], *arguments: Any) -> ResultT:
+        """The call, its error completed by what the server said, without secrets."""
+        try:
+            return await call(self._session, *arguments)
+        except CallError as error:
+            raise CallError(
+                error.reason,
+                self.redact(error.message),
+                http_status=error.http_status,
+                stderr_tail=self.stderr_tail(),
+            ) from None
+
+    def _wait(self, future: Future[ResultT], timeout: float) -> ResultT:
+        try:
+            return future.result(timeout + _GRACE_SECONDS)
+        except FutureTimeout:
+            self._session.dead = True
+            future.cancel()
+            raise CallError(
+                "timeout", f"no answer within {timeout:g} s, and no way to stop waiting"
+            ) from None
+        except BaseException:
+            # Ctrl-C: the server is told that nobody waits any more.
+            future.cancel()
+            raise

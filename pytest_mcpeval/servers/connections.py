@@ -1,0 +1,199 @@
+"""The connections of one process: opened on first use, kept warm, closed together."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.servers.connection import Connection
+from pytest_mcpeval.servers.definitions import ServerDefinition
+from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
+from pytest_mcpeval.servers.processes import ProcessFiles
+from pytest_mcpeval.servers.variables import expand, redact, secrets
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+
+_CLOSE_SECONDS = 12.0
+_THREAD_SECONDS = 5.0
+
+
+class Connections:
+    """All connections of a process, on one connection thread that starts with the first of them.
+
+    ``environ`` is where variables of definitions are looked up (default: the environment of the process).
+    ``log_directory`` gets the standard error of server processes (default: a temporary directory that is
+    removed on close). Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        definitions: Mapping[str, ServerDefinition],
+        *,
+        environ: Mapping[str, str] | None = None,
+        log_directory: Path | None = None,
+    ) -> None:
+        self._definitions = dict(definitions)
+        self._environ = os.environ if environ is None else environ
+        self._log_directory = log_directory
+        self._temporary: Path | None = None
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._opening = {name: threading.Lock() for name in definitions}
+        self._warm: dict[str, Connection] = {}
+        self._failed: dict[str, ServerStartError] = {}
+        self._opened: list[Connection] = []
+        self._thread: _ConnectionThread | None = None
+        self._closed = False
+
+    def get(self, name: str, *, fresh: bool = False) -> Connection:
+        """The connection to a server, opened if it is not; one whose server died is opened again.
+
+        ``fresh`` gives a private one, which the caller closes.
+
+        Raises:
+            ServerConfigError: No such server, or its definition cannot be used.
+            ServerStartError: It would not start. That is tried once; then the error is ``repeated``.
+        """
+        if name not in self._definitions:
+            known = ", ".join(sorted(self._definitions)) or "none"
+            raise ServerConfigError(f"no server {name!r} is defined (defined: {known})")
+        with self._opening[name]:
+            return self._get(name, fresh)
+
+    def _get(self, name: str, fresh: bool) -> Connection:
+        warm = self._warm.get(name)
+        if warm is not None and not fresh:
+            if warm.responsive():
+                return warm
+            del self._warm[name]
+            warm.start_close()
+        if name in self._failed:
+            raise self._failed[name].again()
+        try:
+            connection = self._open(self._definitions[name])
+        except ServerStartError as error:
+            self._failed[name] = error
+            raise
+        if not fresh:
+            self._warm[name] = connection
+        return connection
+
+    def _open(self, definition: ServerDefinition) -> Connection:
+        expanded = expand(definition, self._environ)
+        replacements = secrets(definition, self._environ)
+        _require_directory(expanded)
+        thread = self._connection_thread()
+        files = self._files(definition.name) if definition.transport == "stdio" else None
+        in_process = _load(expanded, replacements) if definition.transport == "module" else None
+        from pytest_mcpeval.servers.session import Session
+
+        session = Session(expanded, definition.url, files, in_process)
+        connection = Connection(definition, session, thread.portal, replacements)
+        with self._lock:
+            self._opened = [opened for opened in self._opened if not opened.wait_closed(0)]
+            self._opened.append(connection)
+        connection.open()
+        return connection
+
+    def _files(self, server: str) -> ProcessFiles:
+        with self._lock:
+            directory = self._log_directory
+            if directory is None:
+                self._temporary = self._temporary or Path(tempfile.mkdtemp(prefix="mcpeval-servers-"))
+                directory = self._temporary
+        directory.mkdir(parents=True, exist_ok=True)
+        return ProcessFiles.create(directory, server, next(self._numbers))
+
+    def _connection_thread(self) -> _ConnectionThread:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the connections are closed")
+            self._thread = self._thread or _ConnectionThread()
+            return self._thread
+
+    def redact(self, text: str) -> str:
+        """The text with the secrets of all definitions replaced by their names."""
+        replacements: dict[str, str] = {}
+        for definition in self._definitions.values():
+            replacements |= secrets(definition, self._environ)
+        return redact(text, replacements)
+
+    def close(self) -> None:
+        """End all connections and server processes, within some seconds; a second call does nothing."""
+        with self._lock:
+            self._closed = True
+            opened, self._opened = self._opened, []
+            thread, self._thread = self._thread, None
+            temporary, self._temporary = self._temporary, None
+        for connection in opened:
+            connection.start_close()
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        for connection in opened:
+            connection.wait_closed(max(0.0, deadline - time.monotonic()))
+        if thread is not None:
+            thread.stop()
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def __enter__(self) -> Connections:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _ConnectionThread:
+    """The thread with the event loop that all connections live on."""
+
+    def __init__(self) -> None:
+        from anyio.from_thread import start_blocking_portal
+
+        from pytest_mcpeval.servers.quiet import ThreadFilter
+
+        self._context: AbstractContextManager[BlockingPortal] = start_blocking_portal(
+            name="mcpeval-connections"
+        )
+        self.portal = self._context.__enter__()
+        self._filter = ThreadFilter(self.portal.call(threading.get_ident))
+        self._filter.install()
+
+    def stop(self) -> None:
+        """End the thread, unless a blocking tool of an in-process server holds it up."""
+        # Leaving the context joins the thread without a limit; a daemon may wait for that in our place.
+        leaving = threading.Thread(target=self._leave, name="mcpeval-connections-close", daemon=True)
+        leaving.start()
+        leaving.join(_THREAD_SECONDS)
+        self._filter.remove()
+
+    def _leave(self) -> None:
+        with suppress(RuntimeError):
+            self.portal.call(self.portal.stop, True)
+        self._context.__exit__(None, None, None)
+
+
+def _require_directory(definition: ServerDefinition) -> None:
+    if definition.cwd is not None and not definition.cwd.is_dir():
+        raise ServerStartError(
+            definition.name,
+            f"its working directory does not exist: {definition.cwd}",
+            origin=definition.origin,
+        )
+
+
+def _load(definition: ServerDefinition, replacements: Mapping[str, str]) -> Any:
+    from pytest_mcpeval.servers.modules import load_server
+
+    try:
+        return load_server(definition)
+    except ServerStartError as error:
+        error.reason = redact(error.reason, replacements)
+        raise

@@ -1,0 +1,99 @@
+"""What can go wrong with a server, in words for people."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+CallReason = Literal[
+    "timeout", "crashed", "refused", "http", "protocol", "unknown_tool", "connection", "unreachable"
+]
+"""Why a call brought no answer.
+
+``timeout``: none within the time limit. ``crashed``: the server's process ended. ``refused``: HTTP 401 or
+403. ``http``: another HTTP error status. ``protocol``: a JSON-RPC error, or an answer against the protocol.
+``unknown_tool``: the server lists no such tool. ``connection``: the connection broke while the server was
+answering. ``unreachable``: no connection could be made.
+"""
+
+
+class ServerConfigError(Exception):
+    """A server's definition cannot be used: a variable is not set, or the definition is ambiguous."""
+
+
+class ServerStartError(Exception):
+    """A server could not be started or reached.
+
+    ``command`` is the command line or URL, without secrets. ``exit_code`` is None when the server is not a
+    process or has not ended; a negative one is the signal that killed it. ``repeated`` is True when an
+    earlier call already reported the failure: the text is then one line.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        reason: str,
+        *,
+        command: str = "",
+        origin: str = "",
+        exit_code: int | None = None,
+        stderr_tail: str = "",
+        repeated: bool = False,
+    ) -> None:
+        super().__init__(server, reason)
+        self.server = server
+        self.reason = reason
+        self.command = command
+        self.origin = origin
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+        self.repeated = repeated
+
+    def again(self) -> ServerStartError:
+        """The same failure for the next one who asks, who needs one line only."""
+        return ServerStartError(
+            self.server,
+            self.reason,
+            command=self.command,
+            origin=self.origin,
+            exit_code=self.exit_code,
+            stderr_tail=self.stderr_tail,
+            repeated=True,
+        )
+
+    def __str__(self) -> str:
+        if self.repeated:
+            return f"server {self.server!r} did not start (reported above): {self.reason}"
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        lines = [f"server {self.server!r} did not start: {self.reason}"]
+        if self.command:
+            lines.append(f"  run as:  {self.command}")
+        if self.origin:
+            lines.append(f"  defined: {self.origin}")
+        if self.stderr_tail:
+            lines.append("  its last words:")
+            lines.extend(f"    {line}" for line in self.stderr_tail.splitlines())
+        return lines
+
+
+class CallError(Exception):
+    """A call brought no answer that could be judged.
+
+    ``http_status`` is the status of the HTTP response, if there was one. ``stderr_tail`` is what the server
+    last wrote on its standard error.
+    """
+
+    def __init__(
+        self, reason: CallReason, message: str, *, http_status: int | None = None, stderr_tail: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.reason: CallReason = reason
+        self.message = message
+        self.http_status = http_status
+        self.stderr_tail = stderr_tail
+
+    @property
+    def is_incident(self) -> bool:
+        """Whether the run could not even ask, so that nothing is known about the server's quality."""
+        return self.reason in ("refused", "unreachable")

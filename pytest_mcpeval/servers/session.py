@@ -1,0 +1,207 @@
+"""The asynchronous side of a connection: from handshake to end, in one task of the connection thread.
+
+Imports mcp: import this module only when a connection is opened.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import anyio
+import anyio.abc
+import mcp_types as types
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.session import ClientSession
+from mcp.client.stdio import get_default_environment, stdio_client
+
+from pytest_mcpeval.servers.definitions import ServerDefinition
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.exchange import Exchange, current_exchange, legacy_sse, streamable_http
+from pytest_mcpeval.servers.failures import HandshakeTimeoutError, call_error, start_error, wait_for_ending
+from pytest_mcpeval.servers.garbage import Garbage
+from pytest_mcpeval.servers.processes import ProcessFiles, launch
+from pytest_mcpeval.servers.tools import Tool
+
+ResultT = TypeVar("ResultT")
+Send = Callable[[ClientSession], Awaitable[ResultT]]
+
+_CLIENT = types.Implementation(name="pytest-mcpeval", version="1")
+# mcp ends a request at its time limit by itself; this is for a server that does not even read the request.
+_MARGIN_SECONDS = 1.0
+
+
+class Session:
+    """One client of one server.
+
+    ``definition`` has its variables expanded, ``shown_url`` is its URL before that. ``in_process`` is the
+    server object of a ``module`` definition. ``suspect`` says that the last call went so wrong that the
+    server should be asked for a sign of life; ``dead`` that the session is of no more use, and ``failure``
+    why, if known.
+    """
+
+    def __init__(
+        self, definition: ServerDefinition, shown_url: str, files: ProcessFiles | None, in_process: Any
+    ) -> None:
+        self.definition = definition
+        self.shown_url = shown_url
+        self.files = files
+        self.garbage = Garbage()
+        self.exchange = Exchange()
+        self.suspect = False
+        self.dead = False
+        self.failure: BaseException | None = None
+        self.client: Client | None = None
+        self.tools: tuple[Tool, ...] | None = None
+        self._in_process = in_process
+        self._connected_at = 0
+        self._stop = anyio.Event()
+        self._tasks: anyio.abc.TaskGroup | None = None
+
+    async def keep_open(self, ready: Future[None]) -> None:
+        """Connect, resolve ``ready``, stay until `stop`.
+
+        What goes wrong before the handshake is complete becomes the exception of ``ready``, a
+        `ServerStartError`; later failures mark the session dead.
+        """
+        current_exchange.set(self.exchange)
+        try:
+            await self._stay(ready)
+        except (Exception, BaseExceptionGroup) as error:
+            self.failure = error
+            if not ready.done():
+                ending = None if isinstance(error, HandshakeTimeoutError) else await wait_for_ending(self)
+                ready.set_exception(start_error(self, error, ending))
+        finally:
+            self.dead = True
+            ready.cancel()
+
+    async def _stay(self, ready: Future[None]) -> None:
+        with anyio.CancelScope() as scope:
+            scope.deadline = anyio.current_time() + self.definition.start_timeout
+            self.exchange.give_up = scope if self.definition.transport == "sse" else None
+            client = Client(
+                self._server(), cache=None, message_handler=self.garbage.observe, client_info=_CLIENT
+            )
+            async with client, anyio.create_task_group() as self._tasks:
+                scope.deadline = math.inf
+                self.exchange.give_up = None
+                self._connected_at = self.files.stderr_size() if self.files else 0
+                self.client = client
+                ready.set_result(None)
+                await self._stop.wait()
+                self._tasks.cancel_scope.cancel()
+        if not ready.done():
+            raise HandshakeTimeoutError
+
+    def _server(self) -> Any:
+        definition = self.definition
+        if definition.transport == "stdio":
+            assert self.files is not None
+            return _stdio(definition, self.files)
+        if definition.transport == "http":
+            return streamable_http(definition)
+        return legacy_sse(definition) if definition.transport == "sse" else self._in_process
+
+    def stop(self) -> None:
+        """Let `keep_open` end."""
+        self._stop.set()
+
+    def live(self) -> ClientSession:
+        """The session of mcp.
+
+        Raises:
+            MCPError: The connection is closed.
+        """
+        if self.dead or self.client is None:
+            raise MCPError(types.CONNECTION_CLOSED, "Connection closed")
+        return self.client.session
+
+    def last_words(self, lines: int, *, from_start: bool = False) -> str:
+        """What the server last said outside the protocol; by default only since the handshake.
+
+        Servers built on mcp 1.x answer the handshake's first question with a validation error on their
+        standard error, which says nothing about the case at hand.
+        """
+        start = 0 if from_start else self._connected_at
+        said = self.files.tail(lines, start) if self.files else ""
+        return "\n".join(part for part in (said, self.garbage.words()) if part)
+
+    async def answers(self, seconds: float) -> bool:
+        """Whether the server gives a sign of life within the time; any answer counts, even an error."""
+        exchange = Exchange()
+        current_exchange.set(exchange)
+        try:
+            with anyio.fail_after(seconds):
+                await self.live().send_request(types.PingRequest(), types.EmptyResult)
+        except MCPError as error:
+            return not exchange.failed and error.code != types.CONNECTION_CLOSED
+        except Exception:
+            return False
+        return True
+
+    async def perform(
+        self, send: Send[ResultT | types.InputRequiredResult], timeout: float, what: str
+    ) -> tuple[ResultT, float]:
+        """The result of one request and its latency in milliseconds.
+
+        Raises:
+            CallError: Anything that kept the result from coming; ``what`` names the request in its text.
+        """
+        exchange = Exchange()
+        current_exchange.set(exchange)
+        started = time.perf_counter()
+        try:
+            with anyio.fail_after(timeout + _MARGIN_SECONDS) as scope:
+                exchange.give_up = scope if self.definition.transport == "sse" else None
+                result = await self._send(send, timeout)
+        except Exception as error:
+            seconds = time.perf_counter() - started
+            raise await call_error(self, error, exchange, what, seconds, timeout) from error
+        if isinstance(result, types.InputRequiredResult):
+            raise CallError("protocol", f"{what}: the server asks for input from a person or a model")
+        return result, (time.perf_counter() - started) * 1000
+
+    async def _send(self, send: Send[ResultT], timeout: float) -> ResultT:
+        if self.definition.transport != "module":
+            return await send(self.live())
+        return await self._abandonable(send, timeout)
+
+    async def _abandonable(self, send: Send[ResultT], timeout: float) -> ResultT:
+        """Send in a task of its own: a blocking tool in this process cannot be cancelled, only left."""
+        outcome: Future[ResultT] = Future()
+        done, scope = anyio.Event(), anyio.CancelScope()
+        session = self.live()
+
+        async def run() -> None:
+            with scope:
+                try:
+                    outcome.set_result(await send(session))
+                except Exception as error:
+                    outcome.set_exception(error)
+            done.set()
+
+        assert self._tasks is not None
+        self._tasks.start_soon(run)
+        try:
+            with anyio.fail_after(timeout):
+                await done.wait()
+        finally:
+            scope.cancel()
+        return outcome.result(timeout=0)
+
+
+@asynccontextmanager
+async def _stdio(definition: ServerDefinition, files: ProcessFiles) -> AsyncGenerator[Any]:
+    """The streams of a server process, whose standard error goes to its file."""
+    started = launch(definition, files, get_default_environment())
+    parameters = StdioServerParameters(
+        command=started.command, args=started.args, env=started.env, cwd=definition.cwd
+    )
+    with files.stderr.open("w", encoding="utf-8") as log:
+        async with stdio_client(parameters, errlog=log) as streams:
+            yield streams
