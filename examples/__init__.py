@@ -1,0 +1,1 @@
+"""Small real systems to evaluate; nothing in the plugin imports them."""
