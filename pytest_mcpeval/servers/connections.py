@@ -29,6 +29,7 @@ _THREAD_SECONDS = 5.0
 class Connections:
     """All connections of a process, on one connection thread that starts with the first of them.
 
+    ``definitions`` are the servers that can be asked for by name; any other can be by its definition.
     ``environ`` is where variables of definitions are looked up (default: the environment of the process).
     ``log_directory`` gets the standard error of server processes (default: a temporary directory that is
     removed on close). Safe to use from several threads.
@@ -36,25 +37,25 @@ class Connections:
 
     def __init__(
         self,
-        definitions: Mapping[str, ServerDefinition],
+        definitions: Mapping[str, ServerDefinition] | None = None,
         *,
         environ: Mapping[str, str] | None = None,
         log_directory: Path | None = None,
     ) -> None:
-        self._definitions = dict(definitions)
+        self._definitions = dict(definitions or {})
         self._environ = os.environ if environ is None else environ
         self._log_directory = log_directory
         self._temporary: Path | None = None
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._opening = {name: threading.Lock() for name in definitions}
-        self._warm: dict[str, Connection] = {}
-        self._failed: dict[str, ServerStartError] = {}
+        self._opening: dict[ServerDefinition, threading.Lock] = {}
+        self._warm: dict[ServerDefinition, Connection] = {}
+        self._failed: dict[ServerDefinition, ServerStartError] = {}
         self._opened: list[Connection] = []
         self._thread: _ConnectionThread | None = None
         self._closed = False
 
-    def get(self, name: str, *, fresh: bool = False) -> Connection:
+    def get(self, server: str | ServerDefinition, *, fresh: bool = False) -> Connection:
         """The connection to a server, opened if it is not; one whose server died is opened again.
 
         ``fresh`` gives a private one, which the caller closes.
@@ -63,28 +64,35 @@ class Connections:
             ServerConfigError: No such server, or its definition cannot be used.
             ServerStartError: It would not start. That is tried once; then the error is ``repeated``.
         """
+        definition = self._named(server) if isinstance(server, str) else server
+        with self._lock:
+            opening = self._opening.setdefault(definition, threading.Lock())
+        # One at a time: two cases that need the same server must not both start it.
+        with opening:
+            return self._get(definition, fresh)
+
+    def _named(self, name: str) -> ServerDefinition:
         if name not in self._definitions:
             known = ", ".join(sorted(self._definitions)) or "none"
             raise ServerConfigError(f"no server {name!r} is defined (defined: {known})")
-        with self._opening[name]:
-            return self._get(name, fresh)
+        return self._definitions[name]
 
-    def _get(self, name: str, fresh: bool) -> Connection:
-        warm = self._warm.get(name)
+    def _get(self, definition: ServerDefinition, fresh: bool) -> Connection:
+        warm = self._warm.get(definition)
         if warm is not None and not fresh:
             if warm.responsive():
                 return warm
-            del self._warm[name]
+            del self._warm[definition]
             warm.start_close()
-        if name in self._failed:
-            raise self._failed[name].again()
+        if definition in self._failed:
+            raise self._failed[definition].again()
         try:
-            connection = self._open(self._definitions[name])
+            connection = self._open(definition)
         except ServerStartError as error:
-            self._failed[name] = error
+            self._failed[definition] = error
             raise
         if not fresh:
-            self._warm[name] = connection
+            self._warm[definition] = connection
         return connection
 
     def _open(self, definition: ServerDefinition) -> Connection:
@@ -121,9 +129,9 @@ class Connections:
             return self._thread
 
     def redact(self, text: str) -> str:
-        """The text with the secrets of all definitions replaced by their names."""
+        """The text with the secrets of all servers replaced by their names."""
         replacements: dict[str, str] = {}
-        for definition in self._definitions.values():
+        for definition in {*self._definitions.values(), *self._opening}:
             replacements |= secrets(definition, self._environ)
         return redact(text, replacements)
 
@@ -181,7 +189,7 @@ class _ConnectionThread:
 
 
 def _require_directory(definition: ServerDefinition) -> None:
-    if definition.cwd is not None and not definition.cwd.is_dir():
+    if definition.cwd is not None and not Path(definition.cwd).is_dir():
         raise ServerStartError(
             definition.name,
             f"its working directory does not exist: {definition.cwd}",

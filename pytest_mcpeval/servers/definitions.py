@@ -21,21 +21,22 @@ class ServerDefinition:
     """One server, as its file says.
 
     ``command``, ``args``, ``env`` and ``cwd`` belong to ``stdio``; ``url`` and ``headers`` to ``http``
-    (streamable HTTP) and ``sse`` (the legacy transport); ``module`` (``pkg.mod:object``) and ``import_path``
-    (the directory put on ``sys.path``) to an in-process server. ``start_timeout`` is in seconds.
-    ``origin`` is ``path:line``, where it was defined.
+    (streamable HTTP) and ``sse`` (the legacy transport); ``module`` (``pkg.mod:object``) to an in-process
+    server. ``directory`` is that of the defining file: where a process starts unless ``cwd`` says otherwise
+    (relative to it), and importable for a ``module``. ``start_timeout`` is in seconds. ``origin`` is
+    ``path:line``, where it was defined.
     """
 
     name: str
     transport: Transport
     command: str = ""
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
+    cwd: str | None = None
     url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     module: str = ""
-    import_path: Path | None = None
+    directory: Path | None = None
     start_timeout: float = 30.0
     origin: str = ""
 

@@ -20,8 +20,8 @@ def load_server(definition: ServerDefinition) -> Any:
     from mcp.server import MCPServer, Server
 
     module, _, path = definition.module.partition(":")
-    if definition.import_path is not None and str(definition.import_path) not in sys.path:
-        sys.path.insert(0, str(definition.import_path))
+    if definition.directory is not None and str(definition.directory) not in sys.path:
+        sys.path.insert(0, str(definition.directory))
     try:
         found: Any = importlib.import_module(module)
         for attribute in path.split("."):

@@ -18,7 +18,7 @@ _SHORTEST_SECRET = 6
 
 
 def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDefinition:
-    """The definition with its variables replaced by their values.
+    """The definition with its variables replaced by their values, and ``cwd`` as a complete path.
 
     ``${VAR:-default}`` takes the default when the variable is unset or empty, as in a shell.
 
@@ -35,7 +35,7 @@ def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDe
         command=text(definition.command, "command"),
         args=tuple(text(value, f"args[{index}]") for index, value in enumerate(definition.args)),
         env={key: text(value, f"env.{key}") for key, value in definition.env.items()},
-        cwd=None if definition.cwd is None else Path(text(str(definition.cwd), "cwd")),
+        cwd=str((definition.directory or Path()) / text(definition.cwd or "", "cwd")),
         url=text(definition.url, "url"),
         headers={key: text(value, f"headers.{key}") for key, value in definition.headers.items()},
     )
@@ -70,7 +70,7 @@ def secrets(definition: ServerDefinition, environ: Mapping[str, str]) -> dict[st
     Those of variables and of ``env`` and ``headers`` entries whose names look secret; values shorter than
     six characters are left out, since replacing them would garble ordinary text.
     """
-    texts = [definition.command, *definition.args, str(definition.cwd or ""), definition.url]
+    texts = [definition.command, *definition.args, definition.cwd or "", definition.url]
     named = {**definition.env, **definition.headers}
     names = {match["name"] for text in [*texts, *named.values()] for match in _VARIABLE.finditer(text)}
     found = {environ.get(name, ""): f"${{{name}}}" for name in names if is_secret_name(name)}

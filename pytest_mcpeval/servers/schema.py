@@ -1,0 +1,164 @@
+"""Servers as written in a ``.mcp.json`` or an ``mcpeval.yaml``: checked, and turned into definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+from pytest_mcpeval.servers.definitions import ServerDefinition, Transport
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.loading import Document, Problem
+
+_MCP_JSON = "mcpServers"
+_TRANSPORTS: dict[str, Transport] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+}
+_WAYS = ("command", "url", "module")
+_BELONGS_TO = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
+# Keys other hosts write into .mcp.json, about matters an eval has no part in.
+_FOREIGN_KEYS = frozenset(
+    {
+        "alwaysAllow",
+        "autoApprove",
+        "autoStart",
+        "dev",
+        "description",
+        "disabled",
+        "displayName",
+        "enabled",
+        "envFile",
+        "gallery",
+        "icon",
+        "id",
+        "name",
+        "notes",
+        "oauth",
+        "timeout",
+        "tools",
+        "trust",
+        "trusted",
+        "version",
+    }
+)
+_FOREIGN_TOP_KEYS = frozenset({"$schema", "inputs"})
+
+
+class ServerEntry(BaseModel):
+    """One server as written: exactly one of ``command``, ``url`` and ``module``, and what goes with it."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+    type: Literal["stdio", "http", "streamable-http", "streamableHttp", "sse"] | None = None
+    command: str | None = Field(None, min_length=1)
+    args: list[str] = []
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    url: str | None = Field(None, min_length=1)
+    headers: dict[str, str] = {}
+    module: str | None = Field(None, pattern=r"^[\w.]+:[\w.]+$")
+    start_timeout: float = Field(30.0, gt=0, validation_alias=AliasChoices("start_timeout", "startTimeout"))
+
+
+def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, ServerDefinition]:
+    """The servers defined in a section of a document, by name.
+
+    In a ``.mcp.json`` (section ``mcpServers``), keys that other hosts use are ignored, and a server with
+    ``disabled: true`` is not defined.
+
+    Raises:
+        DataFileError: With every problem of the section.
+    """
+    from pytest_mcpeval.loading import DataFileError
+
+    problems = _shape_problems(document, section)
+    if problems:
+        raise DataFileError(problems)
+    found: dict[str, ServerDefinition] = {}
+    for name, entry in document.data[section].items():
+        try:
+            definition = _definition(document, section, name, entry)
+        except DataFileError as error:
+            problems += error.problems
+            continue
+        if definition is not None:
+            found[name] = definition
+    if problems:
+        raise DataFileError(problems)
+    return found
+
+
+def _shape_problems(document: Document, section: str) -> list[Problem]:
+    data = document.data
+    if not isinstance(data, Mapping) or section not in data:
+        return [document.problem(message=f'expected a mapping with "{section}"')]
+    if not isinstance(data[section], Mapping):
+        return [document.problem(section, message=f'"{section}": expected a mapping of names to servers')]
+    if section != _MCP_JSON:
+        return []
+    unknown = [key for key in data if key != _MCP_JSON and key not in _FOREIGN_TOP_KEYS]
+    return [document.problem(key, message=f'unknown key "{key}": expected "{section}"') for key in unknown]
+
+
+def _definition(document: Document, section: str, name: str, entry: object) -> ServerDefinition | None:
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.loading.schema import validate
+
+    if section == _MCP_JSON and isinstance(entry, Mapping):
+        if entry.get("disabled") is True:
+            return None
+        entry = {key: value for key, value in entry.items() if key not in _FOREIGN_KEYS}
+    validated = validate(ServerEntry, document, entry, at=(section, name))
+    problems = _entry_problems(document, section, name, validated)
+    if problems:
+        raise DataFileError(problems)
+    line = document.line(section, name)
+    return definition_of(name, validated, document.path, line)
+
+
+def _entry_problems(document: Document, section: str, name: str, entry: ServerEntry) -> list[Problem]:
+    def problem(message: str, *key: str) -> Problem:
+        return document.problem(section, name, *key, message=f"server {name!r}: {message}")
+
+    given = [way for way in _WAYS if getattr(entry, way) is not None]
+    if not given:
+        return [problem("expected one of command, url and module")]
+    if len(given) > 1:
+        return [problem(f"has {' and '.join(given)}: expected one of them", given[1])]
+    problems = [
+        problem(f"{key} goes with {way}, but this server has {given[0]}", key)
+        for key, way in _BELONGS_TO.items()
+        if key in entry.model_fields_set and way != given[0]
+    ]
+    if entry.type is not None and given[0] != ("command" if entry.type == "stdio" else "url"):
+        wanted = "command" if entry.type == "stdio" else "url"
+        problems.append(
+            problem(f"type {entry.type} goes with {wanted}, but this server has {given[0]}", "type")
+        )
+    return problems
+
+
+def definition_of(name: str, entry: ServerEntry, path: Path, line: int) -> ServerDefinition:
+    """The definition in a checked entry of a file."""
+    common: dict[str, Any] = {
+        "name": name,
+        "start_timeout": entry.start_timeout,
+        "directory": path.absolute().parent,
+        "origin": f"{path}:{line}",
+    }
+    if entry.command is not None:
+        command, args = entry.command, tuple(entry.args)
+        return ServerDefinition(
+            transport="stdio", command=command, args=args, env=entry.env, cwd=entry.cwd, **common
+        )
+    if entry.url is not None:
+        transport = _TRANSPORTS[entry.type or "http"]
+        return ServerDefinition(transport=transport, url=entry.url, headers=entry.headers, **common)
+    return ServerDefinition(transport="module", module=entry.module or "", **common)
