@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from .builtin import BUILTIN
+from .expect import CheckFailed, Expect
 from .expectations import expectation_checks
 from .metadata import Metadata, response_metadata
 from .parameters import NoParameters, Parameters, SpecProblem
+from .protocol import allows_error
 from .registry import CheckGroup, CheckRegistry, CheckSpecError, CheckType, ParsedCheck, check_type
-from .verdict import Verdict, failed, inconclusive, judged, passed
+from .shorthand import rule_of_keyword
+from .verdict import JudgementError, Verdict, failed, inconclusive, judged, passed
 
 __all__ = [
     "BUILTIN",
+    "CheckFailed",
     "CheckGroup",
     "CheckRegistry",
     "CheckSpecError",
     "CheckType",
+    "Expect",
+    "JudgementError",
     "Metadata",
     "NoParameters",
     "Parameters",
     "ParsedCheck",
     "SpecProblem",
     "Verdict",
+    "allows_error",
     "check_type",
     "expectation_checks",
     "failed",
@@ -28,4 +35,5 @@ __all__ = [
     "judged",
     "passed",
     "response_metadata",
+    "rule_of_keyword",
 ]

@@ -60,8 +60,7 @@ def spellings(model: type[BaseModel]) -> dict[str, str]:
     for name, field in model.model_fields.items():
         canonical = field.alias or name
         accepted[canonical] = canonical
-        if field.alias_priority == 1:  # generated alias: the field's own name is a spelling, too
-            accepted[name] = canonical
+        accepted[name] = canonical
     return accepted
 
 

@@ -15,7 +15,7 @@ from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
 
 from .parameters import SpecProblem, canonical_keys, did_you_mean, problems_of
-from .verdict import Verdict, shortened, unjudged
+from .verdict import JudgementError, Verdict, shortened, unjudged
 
 P = TypeVar("P", bound=BaseModel)
 Judge = Callable[[Response], Verdict]
@@ -74,7 +74,7 @@ class ParsedCheck:
         try:
             found = self.judge(response)
             json.dumps(found.details, allow_nan=False)
-        except TimeoutError as error:
+        except (JudgementError, TimeoutError) as error:
             return unjudged(str(error))
         except Exception as error:
             reason = shortened(f"{type(error).__name__}: {error}", 200)
@@ -113,11 +113,9 @@ class CheckRegistry:
     def __iter__(self) -> Iterator[CheckType | CheckGroup]:
         return iter(self._types.values())
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._types
-
-    def __getitem__(self, name: str) -> CheckType | CheckGroup:
-        return self._types[name]
+    def get(self, name: str) -> CheckType | CheckGroup | None:
+        """The type of this name, if there is one."""
+        return self._types.get(name)
 
     def with_types(self, types: Iterable[CheckType | CheckGroup]) -> CheckRegistry:
         """A registry that knows these types as well.

@@ -25,6 +25,10 @@ class Verdict:
     unjudged: bool = False
 
 
+class JudgementError(Exception):
+    """Raised by a judge when the response gives it nothing to judge; becomes an `unjudged` failure."""
+
+
 def judged(holds: bool, message: str, details: Mapping[str, Any] | None = None) -> Verdict:
     """Passed when ``holds``, else failed, with one message for both."""
     return Verdict("passed" if holds else "failed", message, details)

@@ -1,0 +1,163 @@
+"""Checks of values in JSON: ``equals`` and ``json_path``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from pytest_mcpeval.servers.response import Response
+
+from .json_values import PathText, Source, json_equal, json_of, nodes, shown
+from .metadata import trimmed
+from .operators import OPERATORS, is_number
+from .parameters import Parameters
+from .registry import check_type
+from .text import Pattern
+from .verdict import Verdict, failed, judged, passed, quoted, shortened
+
+Size = Annotated[int, Field(ge=0)]
+JsonType = Literal["string", "number", "integer", "boolean", "array", "object", "null"]
+Node = tuple[str, Any]
+
+
+def _orderable(limit: Any) -> Any:
+    if is_number(limit) or isinstance(limit, str):
+        return limit
+    raise ValueError(f"expected a number or a text to compare with, found {shown(limit)}")
+
+
+Limit = Annotated[Any, AfterValidator(_orderable)]
+
+
+class Equals(Parameters):
+    value: Any
+    path: PathText | None = None
+    source: Source | None = None
+
+
+class JsonPathCheck(Parameters):
+    path: PathText
+    source: Source | None = None
+    match: Literal["all", "any", "first"] = "all"
+    exists: bool = True
+    count: Size | None = None
+    equals: Any = None
+    not_equals: Any = None
+    contains: Any = None
+    matches: Pattern | None = None
+    gt: Limit = None
+    gte: Limit = None
+    lt: Limit = None
+    lte: Limit = None
+    in_: list[Any] | None = Field(None, alias="in", min_length=1)
+    value_type: JsonType | None = None
+    length: Size | None = None
+    min_length: Size | None = None
+    max_length: Size | None = None
+
+    @model_validator(mode="after")
+    def _absence_stands_alone(self) -> Self:
+        if not self.exists and (self.count is not None or self.operators()):
+            raise ValueError("exists: false leaves nothing to compare; remove it or the other operators")
+        return self
+
+    def operators(self) -> dict[str, Any]:
+        """The operators that were written, with what they expect; ``equals: null`` is one, too."""
+        return {name: getattr(self, name) for name in OPERATORS if name in self.model_fields_set}
+
+
+@check_type("equals", Equals)
+def equals(parameters: Equals, response: Response) -> Verdict:
+    """The response is exactly `value`.
+
+    A text is compared with the text of the response, both without surrounding white space; any other value
+    with the JSON of the response. With `path` (JSONPath), every selected value must be equal, and
+    there must be at least one.
+    """
+    expected = parameters.value
+    if parameters.path is not None:
+        return _judge_nodes(
+            nodes(parameters.path, json_of(response, parameters.source)), parameters.path, expected
+        )
+    if isinstance(expected, str) and parameters.source != "structured":
+        return _judge_text(trimmed(response.text), trimmed(expected))
+    found = json_of(response, parameters.source)
+    same = json_equal(found, expected)
+    return judged(same, f"equals {shown(found)}" if same else f"{shown(found)} is not {shown(expected)}")
+
+
+@check_type("json_path", JsonPathCheck)
+def json_path(parameters: JsonPathCheck, response: Response) -> Verdict:
+    """The values that `path` (JSONPath, RFC 9535) selects in the JSON of the response satisfy all operators.
+
+    JSON is the structured content, or the text when there is none; `source` picks one. Without operators at
+    least one value must exist. `match` says which values must satisfy the operators: `all` (default; at least
+    one must exist), `any`, or the `first`. Operators: `exists`, `count` (of selected values), `equals`,
+    `not_equals`, `contains` (part of a text in upper or lower case, member of an array, key of an object),
+    `matches` (regular expression), `gt`, `gte`, `lt`, `lte` (numbers with numbers, texts with texts), `in`,
+    `value_type`, `length`, `min_length`, `max_length` (of texts, arrays and objects).
+    """
+    selected = nodes(parameters.path, json_of(response, parameters.source))
+    amount = (
+        f"{parameters.path} selects {len(selected)} value{'' if len(selected) == 1 else 's'}"
+        if selected
+        else f"nothing at {parameters.path}"
+    )
+    details = {"count": len(selected)}
+    if parameters.count is not None and parameters.count != len(selected):
+        return failed(f"{amount}, expected {parameters.count}", details)
+    operators = parameters.operators()
+    if operators:
+        return _judge_operators(parameters, operators, selected)
+    if parameters.count is not None:
+        return passed(amount, details)
+    return judged(bool(selected) == parameters.exists, amount, details)
+
+
+def _judge_operators(parameters: JsonPathCheck, operators: dict[str, Any], selected: list[Node]) -> Verdict:
+    if not selected:
+        return failed(f"nothing at {parameters.path}", {"count": 0})
+    considered = selected[:1] if parameters.match == "first" else selected
+    problems = [_problem(node, operators) for node in considered]
+    wrong = [problem for problem in problems if problem is not None]
+    holds = len(wrong) < len(considered) if parameters.match == "any" else not wrong
+    details = {"count": len(selected), "failing": len(wrong)}
+    if not holds:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        return failed(f"{wrong[0]}{more}", details)
+    return passed(f"{parameters.path} is {_wanted(operators)}", details)
+
+
+def _problem(node: Node, operators: dict[str, Any]) -> str | None:
+    location, found = node
+    broken = {name: wanted for name, wanted in operators.items() if not OPERATORS[name][1](found, wanted)}
+    return f"{shortened(location)} is {shown(found)}, not {_wanted(broken)}" if broken else None
+
+
+def _wanted(operators: dict[str, Any]) -> str:
+    return " and ".join(f"{OPERATORS[name][0]} {shown(wanted)}" for name, wanted in operators.items())
+
+
+def _judge_nodes(selected: list[Node], path: str, expected: Any) -> Verdict:
+    if not selected:
+        return failed(f"nothing at {path}")
+    wrong = next((node for node in selected if not json_equal(node[1], expected)), None)
+    if wrong is None:
+        return passed(f"{path} is {shown(expected)}")
+    return failed(f"{shortened(wrong[0])} is {shown(wrong[1])}, not {shown(expected)}")
+
+
+def _judge_text(found: str, expected: str) -> Verdict:
+    if found == expected:
+        return passed(f"equals {quoted(expected)}")
+    pairs = zip(found, expected, strict=False)
+    start = next(
+        (i for i, (left, right) in enumerate(pairs) if left != right), min(len(found), len(expected))
+    )
+    if start < 40:
+        return failed(f"the text is {quoted(found)}, not {quoted(expected)}")
+    return failed(
+        f"the text differs from character {start + 1} on:"
+        f" {quoted(found[start:])}, not {quoted(expected[start:])}"
+    )

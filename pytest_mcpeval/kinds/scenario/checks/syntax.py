@@ -1,0 +1,148 @@
+"""The check ``valid_syntax``: code blocks must parse, with the grammars of tree-sitter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from textwrap import dedent
+from typing import TYPE_CHECKING, Annotated, Self
+
+from pydantic import AfterValidator, model_validator
+
+from pytest_mcpeval.servers.response import Response
+
+from .fences import CodeBlock, code_blocks
+from .parameters import Parameters, did_you_mean
+from .registry import check_type
+from .verdict import Verdict, failed, passed, quoted
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+ALIASES: Mapping[str, str] = {
+    **dict.fromkeys(("ts", "typescript", "mts", "cts"), "typescript"),
+    "tsx": "tsx",
+    **dict.fromkeys(("js", "javascript", "jsx", "mjs", "cjs"), "javascript"),
+    **dict.fromkeys(("rs", "rust"), "rust"),
+    **dict.fromkeys(("go", "golang"), "go"),
+    **dict.fromkeys(("py", "python", "python3"), "python"),
+}
+"""Language tag to grammar."""
+
+GRAMMARS: Mapping[str, tuple[str, str]] = {
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "go": ("tree_sitter_go", "language"),
+    "python": ("tree_sitter_python", "language"),
+}
+
+FRAGMENTS: Mapping[str, tuple[str, ...]] = {
+    "typescript": ("class Fragment {{\n{}\n}}",),
+    "tsx": ("class Fragment {{\n{}\n}}",),
+    "javascript": ("class Fragment {{\n{}\n}}",),
+    "rust": ("fn fragment() {{\n{}\n}}", "struct Fragment {{\n{}\n}}"),
+    "go": ("func fragment() {{\n{}\n}}", "type fragment struct {{\n{}\n}}"),
+}
+"""Documentation often shows the inside of a class or a function: what may be put around it."""
+
+
+def _known_language(language: str) -> str:
+    if language.lower() not in ALIASES:
+        close = did_you_mean(language, ALIASES)
+        raise ValueError(f"no grammar for language {quoted(language)}{close} (known: {', '.join(ALIASES)})")
+    return language
+
+
+class ValidSyntax(Parameters):
+    language: Annotated[str, AfterValidator(_known_language)] | None = None
+
+    @model_validator(mode="after")
+    def _installed(self) -> Self:
+        packages = {"tree_sitter", *(GRAMMARS[grammar][0] for grammar in self.grammars())}
+        if not all(find_spec(package) for package in packages):
+            raise ValueError("needs the 'syntax' extra: pip install 'pytest-mcpeval[syntax]'")
+        return self
+
+    def grammars(self) -> set[str]:
+        """The grammars of the language; TypeScript has two. All of them when no language is given."""
+        if self.language is None:
+            return set(GRAMMARS)
+        grammar = ALIASES[self.language.lower()]
+        return {"typescript", "tsx"} if grammar in ("typescript", "tsx") else {grammar}
+
+
+@check_type("valid_syntax", ValidSyntax)
+def valid_syntax(parameters: ValidSyntax, response: Response) -> Verdict:
+    """Every fenced code block of `language` parses without a syntax error, and there is at least one.
+
+    Without `language`: every block in TypeScript, JavaScript, Rust, Go or Python. The inside of a function,
+    class or struct is accepted as well.
+    """
+    grammars = parameters.grammars()
+    blocks = [block for block in code_blocks(response.text) if ALIASES.get(block.tag) in grammars]
+    if not blocks:
+        return failed(f"no code block in {parameters.language or 'a known language'}", {"blocks": 0})
+    errors = [error for block in blocks if (error := syntax_error(block)) is not None]
+    details = {"blocks": len(blocks), "errors": errors[:10]}
+    if not errors:
+        return passed(f"{len(blocks)} code block{'s parse' if len(blocks) > 1 else ' parses'}", details)
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return failed(f"{errors[0]}{more}", details)
+
+
+def syntax_error(block: CodeBlock) -> str | None:
+    """Where the code of a block fails to parse, or None."""
+    grammar = ALIASES[block.tag]
+    code = dedent(block.code) + "\n"
+    place = _first_error(grammar, code)
+    if place is None or _is_fragment(grammar, code):
+        return None
+    line, column, missing = place
+    lines = code.split("\n")
+    problem = f'"{missing}" is missing' if missing else "syntax error"
+    text = quoted(lines[line]) if line < len(lines) else "the end"
+    return (
+        f"code block {block.number} ({block.tag}), line {line + 1}, column {column + 1}: {problem} in {text}"
+    )
+
+
+def _is_fragment(grammar: str, code: str) -> bool:
+    """Whether the code parses inside of something, without closing it and opening another."""
+    for form in FRAGMENTS.get(grammar, ()):
+        root = _parser(grammar).parse(form.format(code).encode("utf-8", "replace")).root_node
+        if not root.has_error and root.named_child_count == 1:
+            return True
+    return False
+
+
+def _first_error(grammar: str, code: str) -> tuple[int, int, str] | None:
+    """Line and column (from 0, in characters) of the first error, and the token that is missing, if any."""
+    source = code.encode("utf-8", "replace")
+    root = _parser(grammar).parse(source).root_node
+    if not root.has_error:
+        return None
+    node = next(_errors(root), root)
+    row, column = node.start_point
+    before = source.split(b"\n")[row][:column].decode("utf-8", "replace")
+    return row, len(before), node.type if node.is_missing else ""
+
+
+def _errors(node: Node) -> Iterator[Node]:
+    """Error nodes, inner ones first: an outer one often begins far above the mistake."""
+    for child in node.children:
+        if child.has_error:
+            yield from _errors(child)
+    if node.is_error or node.is_missing:
+        yield node
+
+
+@cache
+def _parser(grammar: str) -> Parser:
+    from tree_sitter import Language, Parser
+
+    package, function = GRAMMARS[grammar]
+    return Parser(Language(getattr(import_module(package), function)()))
