@@ -20,11 +20,15 @@ from .limits import Limits
 from .parsed import EntryLines, Parsed
 from .problems import DataFileError, Problem
 from .source import Source
-from .wording import shortened, shown
+from .wording import duplicate_key, shortened, shown
 from .yaml_events import Events
 from .yaml_scalars import TAG_PREFIX, Scalar, resolve, resolve_tagged, unsupported_tag
 
 _MERGE: Final = "<<"
+
+
+def _is_plain(event: Any) -> bool:
+    return type(event) is ScalarEvent and bool(event.implicit[0])
 
 
 class _Anchored(NamedTuple):
@@ -171,7 +175,7 @@ class _Builder:
         while type(key_event := following()) is not MappingEndEvent:
             key = self.key(key_event, depth)
             event = following()
-            if key == _MERGE and type(key_event) is ScalarEvent and key_event.implicit[0]:
+            if key == _MERGE and _is_plain(key_event):
                 if merge_line is not None:
                     self.duplicate(key_event, key, merge_line)
                 merge_line = key_event.start_mark.line

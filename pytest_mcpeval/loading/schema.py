@@ -1,0 +1,245 @@
+"""Data against a pydantic model, with every error at its line and in plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from .document import Document
+from .parsed import Key
+from .problems import DataFileError, Problem
+from .schema_walk import Expected, Place, Schema, Walk, fields, has, spellings
+from .sentences import CHOICES, candidates, expected, is_mismatch
+from .wording import choice, closest, shown, suggestion
+
+__all__ = ["Expected", "Model", "dotted", "problems_of", "validate"]
+
+Validated = TypeVar("Validated")
+Model = type[Validated] | TypeAdapter[Validated]
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,79}")
+
+
+def validate(
+    model: Model[Validated],
+    document: Document,
+    data: Any = None,
+    at: tuple[Key, ...] = (),
+) -> Validated:
+    """The document's data at a path of keys, as a model.
+
+    ``data`` is what to validate instead, when the caller has changed what stands there.
+
+    Raises:
+        DataFileError: With one problem per error, at the line of the offending key.
+    """
+    if data is None:
+        data = _value_at(document.data, at)
+    try:
+        if isinstance(model, TypeAdapter):
+            return model.validate_python(data)
+        return _adapter(model).validate_python(data)
+    except ValidationError as error:
+        raise DataFileError(problems_of(error, document, at, model, data)) from error
+
+
+def problems_of(
+    error: ValidationError,
+    document: Document,
+    at: tuple[Key, ...] = (),
+    model: Model[Any] | None = None,
+    data: Any = None,
+) -> list[Problem]:
+    """The problems of one failed validation of ``data`` (default: what stands at ``at``) against ``model``.
+
+    Without the model there are no suggestions for unknown keys, and members of plain unions may be named.
+    """
+    if data is None:
+        data = _value_at(document.data, at)
+    walk = Walk(_core_schema(model))
+    findings = [_finding(details, walk, data) for details in error.errors(include_url=False)]
+    unique = {(finding.path, finding.sentence(at)): finding for finding in _settled(findings)}
+    return [document.problem(*at, *path, message=sentence) for path, sentence in unique]
+
+
+def dotted(path: Iterable[Key]) -> str:
+    """A path of keys for people: ``tests[3].expected``."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        elif _PLAIN_KEY.fullmatch(key):
+            text += f".{key}" if text else key
+        else:
+            text += f"[{shown(key)}]"
+    return text
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One error in our words. ``shown_path`` is what the sentence starts with; ``path`` gives the line."""
+
+    place: Place
+    path: tuple[Key, ...]
+    shown_path: tuple[Key, ...]
+    type: str
+    expected: str | None
+    candidates: tuple[str, ...]
+    message: str
+    found: Any = None
+
+    def sentence(self, at: tuple[Key, ...]) -> str:
+        """The whole message."""
+        where = dotted((*at, *self.shown_path))
+        return f"{where}: {self.text}" if where else self.text
+
+    @property
+    def text(self) -> str:
+        """The message without its path."""
+        if self.expected is None:
+            return self.message
+        key = "the key " if self.place.is_key else ""
+        hint = suggestion(self.found, self.candidates) if isinstance(self.found, str) else ""
+        return f"expected {self.expected}, found {key}{shown(self.found)}{hint}{self._quote()}"
+
+    def _quote(self) -> str:
+        is_scalar = self.found is None or isinstance(self.found, bool | int | float)
+        return "; quote it" if self.type == "string_type" and is_scalar and self.found is not None else ""
+
+
+def _finding(details: Mapping[str, Any], walk: Walk, data: Any) -> _Finding:
+    error_type, context = details["type"], details.get("ctx", {})
+    place = walk.place(details["loc"], data, may_be_absent=error_type == "missing")
+    holder_path = place.path[:-1]
+    if error_type == "missing":
+        text = _missing(place, details["input"])
+        return _Finding(place, holder_path, holder_path, error_type, None, (), text)
+    if error_type == "extra_forbidden":
+        text = _unknown(place, _value_at(data, holder_path))
+        return _Finding(place, place.path, holder_path, error_type, None, (), text)
+    if error_type.startswith("union_tag_"):
+        return _tag(details, place, walk)
+    words = expected(error_type, context, details["msg"])
+    if is_mismatch(error_type) and place.schema is not None:
+        words = walk.expected(place.schema) or words
+    options = tuple(candidates(context)) if error_type in CHOICES else ()
+    text = str(context["error"]) if "error" in context else details["msg"]
+    return _Finding(place, place.path, place.path, error_type, words, options, text, _found(details, place))
+
+
+def _found(details: Mapping[str, Any], place: Place) -> Any:
+    return place.path[-1] if place.is_key and place.path else details["input"]
+
+
+def _missing(place: Place, holder: Any) -> str:
+    key = place.path[-1] if place.path else ""
+    if isinstance(key, int):
+        return f"expected at least {key + 1} entries, found {shown(holder)}"
+    for name, field in fields(place.holder):
+        if key in (options := spellings(name, field)):
+            key = _in_style(options, [str(other) for other in holder] if isinstance(holder, dict) else [])
+    return f"missing required key {shown(key)}"
+
+
+def _unknown(place: Place, holder: Any) -> str:
+    key = str(place.path[-1])
+    siblings = [str(other) for other in holder if other != key] if isinstance(holder, dict) else []
+    options: list[tuple[str, ...]] = [spellings(name, field) for name, field in fields(place.holder)]
+    for names in options:
+        if key in names and (twin := next((name for name in names if name in siblings), None)):
+            return f"unknown key {shown(key)}: {shown(twin)} is the same key, remove one"
+    free = [names for names in options if not set(names) & set(siblings)]
+    match = closest(key, (name for names in free for name in names))
+    for names in free:
+        if match in names:
+            return f"unknown key {shown(key)} (did you mean {shown(_in_style(names, [key, *siblings]))}?)"
+    known = [_in_style(names, siblings) for names in options]
+    return f"unknown key {shown(key)}" + (f": expected {choice(known)}" if known else "")
+
+
+def _in_style(options: tuple[str, ...], keys: list[str]) -> str:
+    """The spelling that looks like the keys around it: the first of them with a style of its own decides."""
+    for key in keys:
+        if "_" in key.strip("_"):
+            return next((option for option in options if "_" in option), options[0])
+        if re.search(r"[a-z][A-Z]", key):
+            return next((option for option in options if "_" not in option), options[0])
+    return options[0]
+
+
+def _tag(details: Mapping[str, Any], place: Place, walk: Walk) -> _Finding:
+    """An unknown or absent discriminator: reported at its key."""
+    context, value = details["ctx"], details["input"]
+    keys = candidates({"expected": context.get("discriminator", "").replace("|", ",")})
+    key = next((key for key in keys if has(value, key)), keys[0] if keys else None)
+    inner = walk.inner(place.schema)
+    tags = [str(tag) for tag in inner["choices"]] if inner and "choices" in inner else []
+    tags = tags or candidates(context, "expected_tags")
+    if details["type"] == "union_tag_invalid" and key is not None:
+        path = (*place.path, key)
+        words = choice(tags) or "a known value"
+        return _Finding(place, path, path, "union_tag", words, tuple(tags), "", value[key])
+    known = f": expected {choice(tags)}" if tags else ""
+    text = f"missing required key {shown(key)}{known}" if key else details["msg"]
+    return _Finding(place, place.path, place.path, "union_tag", None, (), text)
+
+
+def _settled(findings: list[_Finding], level: int = 0) -> list[_Finding]:
+    """The findings, with those of one union reduced to the member that was most likely meant."""
+    settled: list[_Finding] = []
+    unions: dict[tuple[Key, ...], dict[str, list[_Finding]]] = {}
+    for finding in findings:
+        if len(finding.place.unions) <= level:
+            settled.append(finding)
+        else:
+            union = finding.place.unions[level]
+            unions.setdefault(union.path, {}).setdefault(union.member, []).append(finding)
+    for path, members in unions.items():
+        settled += _member_meant(path, [_settled(found, level + 1) for found in members.values()], level)
+    return settled
+
+
+def _member_meant(path: tuple[Key, ...], members: list[list[_Finding]], level: int) -> list[_Finding]:
+    """The member whose type the value has, with the fewest findings; else one finding naming all types."""
+    fitting = [
+        found
+        for found in members
+        if not any(finding.place.path == path and is_mismatch(finding.type) for finding in found)
+    ]
+    if fitting:
+        return min(fitting, key=len)
+    findings = [finding for found in members for finding in found if finding.place.path == path]
+    words = dict.fromkeys(finding.expected for finding in findings if finding.expected)
+    union = findings[0].place.unions[level]
+    options = tuple(option for finding in findings for option in finding.candidates)
+    return [
+        replace(findings[0], type="union", expected=union.expected or " or ".join(words), candidates=options)
+    ]
+
+
+def _value_at(data: Any, keys: Iterable[Key]) -> Any:
+    for key in keys:
+        if not has(data, key):
+            return None
+        data = data[key]
+    return data
+
+
+_adapters: dict[Any, TypeAdapter[Any]] = {}
+
+
+def _adapter(model: type[Validated]) -> TypeAdapter[Validated]:
+    if model not in _adapters:
+        _adapters[model] = TypeAdapter(model)
+    return _adapters[model]
+
+
+def _core_schema(model: Model[Any] | None) -> Schema | None:
+    if model is None:
+        return None
+    adapter = model if isinstance(model, TypeAdapter) else _adapter(model)
+    return dict(adapter.core_schema)
