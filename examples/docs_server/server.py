@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -13,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from examples.docs_server import answer
 from examples.docs_server.models import Answer, Project, Projects, SearchResults
-from examples.docs_server.pages import Section, load_sections
+from examples.docs_server.pages import PAGES, Section, load_sections
 from examples.docs_server.search import SectionIndex
 
 ProjectName = Annotated[str, Field(description="Name of a project, as crypto_list_projects shows it")]
@@ -71,9 +72,9 @@ class DocsTools:
         return self._indexes[project]
 
 
-def build_server() -> MCPServer:
-    """The server with its pages loaded and indexed."""
-    tools = DocsTools(load_sections())
+def build_server(pages: Path = PAGES) -> MCPServer:
+    """The server with the pages of a directory loaded and indexed."""
+    tools = DocsTools(load_sections(pages))
     server = MCPServer(
         "crypto-docs",
         instructions="Documentation of blockchain development kits; crypto_list_projects names them.",

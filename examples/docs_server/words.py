@@ -23,7 +23,8 @@ STOP_WORDS = frozenset(
     )
 )
 
-ENDINGS = ("ations", "ation", "ions", "ion", "ings", "ing", "ives", "ive", "ers", "er", "ed", "es", "s", "e")
+# Of endings that fit, the first is cut off, so longer ones come before those they end in.
+ENDINGS = WORD.findall("ations ation ating ated ates ate ions ion ings ing ives ive ers er ed es s e")
 SHORTEST_STEM = 3
 
 
