@@ -12,11 +12,11 @@ from typing import Any, Literal, cast
 
 CheckStatus = Literal["passed", "failed", "inconclusive"]
 
-Outcome = Literal["passed", "failed", "missed", "error", "skipped", "inconclusive"]
+Outcome = Literal["passed", "failed", "tolerated", "error", "skipped", "xfailed"]
 """How a case ended.
 
-``failed``: the target answered and was wrong. ``error``: the run could not ask. ``missed``: wrong, but
-tolerated, because a gate decides. ``inconclusive``: the evidence a check needs is absent.
+``failed``: the target answered and was wrong. ``tolerated``: the same, but a gate decides. ``error``: the run
+could not ask. ``skipped`` and ``xfailed``: set aside by a mark, and counted apart.
 """
 
 
@@ -24,13 +24,15 @@ tolerated, because a gate decides. ``inconclusive``: the evidence a check needs 
 class Check:
     """One requirement of a case, evaluated.
 
-    ``rule`` is the requirement as plain data, always with a ``type``; ``details`` is what was measured.
+    ``rule`` is the requirement as plain data, always with a ``type``; ``details`` is what was measured;
+    ``step`` counts from 1 in cases of several calls.
     """
 
     rule: Mapping[str, Any]
     status: CheckStatus
     message: str
     details: Mapping[str, Any] | None = None
+    step: int | None = None
 
     @property
     def name(self) -> str:
@@ -48,7 +50,9 @@ class Sample:
     """What one case measured.
 
     ``suite`` is the suite's path relative to the root directory, with forward slashes. ``traits`` are the
-    groups a case belongs to (difficulty, tool, …); ``measured`` are the values of its kind.
+    groups a case belongs to (difficulty, tool, …); ``measured`` are the values of its kind; ``run`` is
+    what differs from run to run (times, verbatim answers); ``label`` is its kind's word for a tolerated
+    outcome, such as ``MISSED``.
     """
 
     suite: str
@@ -57,8 +61,10 @@ class Sample:
     outcome: Outcome
     checks: tuple[Check, ...] = ()
     message: str = ""
+    label: str = ""
     traits: Mapping[str, Any] = field(default_factory=dict)
     measured: Mapping[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The sample as one JSON string.

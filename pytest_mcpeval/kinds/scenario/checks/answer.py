@@ -17,7 +17,7 @@ from .javascript_regex import compile_pattern, found_in
 from .metadata import METADATA_TAG, trimmed
 from .parameters import NoParameters, Number, Parameters
 from .registry import check_type
-from .verdict import Verdict, inconclusive, judged
+from .verdict import Verdict, inconclusive, judged, shortened
 
 CITATION = r"\[Source\s*\d+\]|\[\d+\]"
 NUMBER = r'"{key}":\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)'
@@ -53,7 +53,8 @@ def has_citation(parameters: NoParameters, response: Response) -> Verdict:
     """The text cites a source: `[Source 3]` or `[3]`."""
     match = found_in(compile_pattern(CITATION, ignore_case=False), response.text)
     return judged(
-        match is not None, f"cites {match[0]}" if match else "no citation such as [Source 1] or [1]"
+        match is not None,
+        f"cites {shortened(match[0])}" if match else "no citation such as [Source 1] or [1]",
     )
 
 

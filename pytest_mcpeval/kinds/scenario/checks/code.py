@@ -25,7 +25,8 @@ IMPORTS = (
     rf"import\s*\([^()]*{QUOTE}MODULE{QUOTE}",
     # Python: whole lines, since other languages begin statements with the same words
     r"(?:^|[\r\n])[ \t]*from[ \t]+MODULE(?:\.[\w.]*)?[ \t]+import\b",
-    r"(?:^|[\r\n])[ \t]*import[ \t]+(?:[\w. \t]+,[ \t]*)*MODULE(?![\w-])[\w., \t]*(?:#.*)?(?=[\r\n]|$)",
+    r"(?:^|[\r\n])[ \t]*import[ \t]+(?:[\w. \t]+,[ \t]*)*"
+    r"MODULE(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:,[\w., \t]*)?(?:#.*)?(?=[\r\n]|$)",
 )
 
 

@@ -11,6 +11,7 @@ group that took no part in the match fails instead of matching nothing; octal es
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -133,7 +134,7 @@ def _escape(pattern: str, start: int) -> tuple[int, str]:
 def _literal(match: re.Match[str]) -> str:
     """An escape that stands for one character (or a Unicode property), in and outside of classes."""
     if match["hex"]:
-        return _escaped(chr(int(match["hex"].strip("xu{}"), 16)))
+        return _escaped(_character(match))
     if match["control"]:
         return _escaped(chr(ord(match["control"]) % 32))
     if match["property"]:
@@ -141,6 +142,16 @@ def _literal(match: re.Match[str]) -> str:
     if match["digits"]:
         return "\\x00" if match["digits"] == "0" else match[0]
     return CONTROLS.get(match["one"]) or _escaped(match["one"])
+
+
+def _character(match: re.Match[str]) -> str:
+    code = int(match["hex"].strip("xu{}"), 16)
+    if code > sys.maxunicode:
+        shown = match.string[:60]
+        raise PatternError(
+            f"not a regular expression: no such character at position {match.start()} of {shown!r}"
+        )
+    return chr(code)
 
 
 def _escaped(character: str) -> str:
@@ -165,26 +176,26 @@ def _character_class(pattern: str, start: int) -> tuple[int, str]:
 
 def _class_atom(pattern: str, start: int) -> tuple[int, str]:
     """One character, escape or range ``a-z`` of a class."""
-    end, first = _class_character(pattern, start)
-    if pattern[end : end + 1] == "-" and pattern[end + 1 : end + 2] not in ("]", ""):
-        after, last = _class_character(pattern, end + 1)
-        if len(first) <= 2 and len(last) <= 2:
-            return after, f"{first}-{last}"
-        return after, f"{first}\\-{last}"
-    return end, first
+    end, first, single = _class_character(pattern, start)
+    if pattern[end : end + 1] != "-" or pattern[end + 1 : end + 2] in ("]", ""):
+        return end, first
+    after, last, last_single = _class_character(pattern, end + 1)
+    hyphen = "-" if single and last_single else "\\-"
+    return after, f"{first}{hyphen}{last}"
 
 
-def _class_character(pattern: str, start: int) -> tuple[int, str]:
+def _class_character(pattern: str, start: int) -> tuple[int, str, bool]:
+    """End, text, and whether it is one character rather than a set of them."""
     if pattern[start] != "\\":
-        return start + 1, _escaped(pattern[start])
+        return start + 1, _escaped(pattern[start]), True
     match = ESCAPE.match(pattern, start)
     if match is None:
-        return start + 1, "\\"
+        return start + 1, "\\", True
     if match["one"] == "b":
-        return match.end(), "\\x08"
+        return match.end(), "\\x08", True
     if match["one"] in CLASSES:
-        return match.end(), CLASSES[match["one"]]
-    return match.end(), _literal(match)
+        return match.end(), CLASSES[match["one"]], False
+    return match.end(), _literal(match), match["property"] is None
 
 
 def _source_position(pieces: list[tuple[int, str]], translated: int, end: int) -> int:

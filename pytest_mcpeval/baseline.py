@@ -1,0 +1,119 @@
+"""Baselines: committed numbers of a suite, keyed by case id, that later runs are compared with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.base import Suite
+
+BASELINE_VERSION = 1
+BLESS_COMMAND = "pytest --mcpeval --mcpeval-bless"
+
+
+class BaselineCase(BaseModel):
+    """What a baseline holds of one case; kinds add values of their own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    outcome: Literal["passed", "failed"]
+
+
+class BaselineModel(BaseModel):
+    """A baseline file. ``digest`` is of the suite's data, so that an edited suite is noticed."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: Literal["baseline"]
+    of: str
+    version: Literal[1]
+    suite: str
+    digest: str
+    cases: dict[str, BaselineCase]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A committed baseline that fits its suite. ``outcomes`` maps case id to ``passed`` or ``failed``."""
+
+    path: Path
+    model: BaselineModel
+
+    @property
+    def outcomes(self) -> Mapping[str, str]:
+        """Case id → outcome."""
+        return {case: found.outcome for case, found in self.model.cases.items()}
+
+
+def digest_of(data: object) -> str:
+    """``sha256:<hex>`` of JSON data in canonical form, the same whatever the file's layout and comments."""
+    text = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def is_baseline(data: object) -> bool:
+    """Whether a document is a baseline of any kind of suite."""
+    return isinstance(data, dict) and data.get("kind") == "baseline"
+
+
+def read_baseline(path: Path, suite: Suite[Any]) -> Baseline:
+    """The baseline of a suite.
+
+    Raises:
+        DataFileError: There is none, it is no baseline, or it was made from another version of the suite.
+    """
+    from pytest_mcpeval.loading.schema import validate
+
+    if not path.is_file():
+        raise DataFileError([Problem(path, 0, f"no baseline yet: write it with {BLESS_COMMAND} {suite.key}")])
+    document = load(path)
+    model: BaselineModel = validate(BaselineModel, document)
+    problem = _mismatch(document, model, suite)
+    if problem:
+        raise DataFileError([problem])
+    return Baseline(path, model)
+
+
+def _mismatch(document: Document, model: BaselineModel, suite: Suite[Any]) -> Problem | None:
+    if model.of != suite.kind:
+        return document.problem("of", message=f"is a baseline of a {model.of} suite, wanted {suite.kind}")
+    if model.digest != digest_of(suite.document.data):
+        message = (
+            f"was made from another version of {suite.key}, so the two cannot be compared: "
+            f"undo the change, or bless the new version with {BLESS_COMMAND} {suite.key}"
+        )
+        return document.problem("digest", message=message)
+    return None
+
+
+def write_baseline(path: Path, suite: Suite[Any], content: Mapping[str, Any]) -> None:
+    """Write a baseline atomically, in a form that shows well in a diff."""
+    head = {"kind": "baseline", "of": suite.kind, "version": BASELINE_VERSION, "suite": suite.path.name}
+    text = json.dumps({**head, **content}, ensure_ascii=False, indent=2) + "\n"
+    write_atomically(path, text)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file's content in one step; a crash leaves the old content or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        # mkstemp makes files private; a committed file is as readable as its neighbours.
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,188 @@
+"""Data files become pytest items: one collector for a file, one item for a case."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatch
+from functools import cache
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.runtime import PROJECT_FILE_NAME, Runtime
+from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
+
+DATA_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl"})
+
+ACTING_MARKERS = frozenset(
+    "anyio asyncio filterwarnings parametrize skip skipif tryfirst trylast usefixtures xdist_group xfail".split()
+)
+"""Markers that make pytest or a plugin act: a trait of that name is not turned into a marker."""
+
+sample_key = pytest.StashKey[Sample]()
+
+
+class CaseFailed(Exception):
+    """A case whose target answered and was wrong; the text is for people."""
+
+
+class DataFileCollectors:
+    """Decides which files are data files, and collects them."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect data files and project files; leave everything else to others."""
+        if file_path.suffix.lower() not in DATA_SUFFIXES or self._is_ignored(file_path):
+            return None
+        if file_path.name == PROJECT_FILE_NAME:
+            return ProjectFileCollector.of(parent, file_path, self.runtime)
+        if not (self._is_data_file(file_path) or parent.session.isinitpath(file_path)):
+            return None
+        return SuiteFile.of(parent, file_path, self.runtime)
+
+    def _is_ignored(self, path: Path) -> bool:
+        key = self.runtime.key(path)
+        return any(fnmatch(key, pattern) for pattern in self.runtime.settings.ignore)
+
+    def _is_data_file(self, path: Path) -> bool:
+        settings = self.runtime.settings
+        return any(directory in path.parents for directory in settings.datasets) or any(
+            fnmatch(path.name, pattern) for pattern in settings.data_files
+        )
+
+
+class ProjectFileCollector(pytest.File):
+    """A ``mcpeval.yaml``: no items, but its errors are collection errors even where no suite uses it."""
+
+    runtime: Runtime
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> ProjectFileCollector:
+        """The collector of one project file."""
+        collector: ProjectFileCollector = cls.from_parent(parent, path=path)
+        collector.runtime = runtime
+        return collector
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Read the file, and yield nothing."""
+        try:
+            self.runtime.project_files.read(self.path)
+        except DataFileError as error:
+            raise self.CollectError(str(error)) from None
+        return iter(())
+
+
+class SuiteFile(pytest.Module):
+    """One data file. A `pytest.Module` without a Python module, so that fixtures of every scope work."""
+
+    obj = None
+    runtime: Runtime
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> SuiteFile:
+        """The collector of one data file."""
+        collector: SuiteFile = cls.from_parent(parent, path=path)
+        collector.runtime = runtime
+        return collector
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield an item for each case of the file; a support file, such as a baseline, has none."""
+        try:
+            suite = self.runtime.suite(self.path)
+        except DataFileError as error:
+            raise self.CollectError(str(error)) from None
+        if suite is not None:
+            for case in suite.cases:
+                yield CaseItem.of(self, suite, case)
+
+
+class CaseItem(pytest.Function):
+    """One case of a data file."""
+
+    suite: Suite[Any]
+    case: Case[Any]
+    runtime: Runtime
+
+    @classmethod
+    def of(cls, parent: SuiteFile, suite: Suite[Any], case: Case[Any]) -> CaseItem:
+        """The item of a case, with its markers."""
+        holder: list[CaseItem] = []
+        item: CaseItem = cls.from_parent(parent, name=case.id, callobj=_call_of(holder, case.fixtures))
+        holder.append(item)
+        item.suite, item.case, item.runtime = suite, case, parent.runtime
+        item._add_markers()
+        return item
+
+    def _add_markers(self) -> None:
+        for name in _marker_names(self.case.traits):
+            self.add_marker(_trait_marker(self.config, name))
+        for marker in markers_of(self.case.marks, os.environ):
+            self.add_marker(marker)
+
+    def setup(self) -> None:
+        """Set up fixtures, then the target: a target that cannot be reached is an error, not a failure."""
+        super().setup()
+        self.runtime.kind(self.suite.kind).prepare(self.suite, self.case, self.runtime)
+
+    def run_case(self) -> None:
+        """Ask, judge, and raise when the case failed."""
+        kind = self.runtime.kind(self.suite.kind)
+        answers = self.runtime.ahead.answers(self.suite, self.case)
+        sample = kind.judge(self.suite, self.case, answers, self.runtime)
+        self.stash[sample_key] = sample
+        if sample.outcome in ("failed", "error"):
+            raise CaseFailed(kind.explain(self.suite, self.case, sample))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What a person sees: words and data for our own failures, a traceback for everything else."""
+        if isinstance(excinfo.value, (CaseFailed, ServerStartError, ServerConfigError, DataFileError)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """File, zero-based line and name, for headings."""
+        return self.path, self.case.line - 1, self.name
+
+
+def _call_of(holder: list[CaseItem], fixtures: tuple[str, ...]) -> Callable[..., None]:
+    def case(**_fixture_values: object) -> None:
+        holder[0].run_case()
+
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY) for name in fixtures]
+    case.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return case
+
+
+def _marker_names(traits: Mapping[str, Any]) -> list[str]:
+    found: dict[str, None] = {}
+    for value in traits.values():
+        found.update(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))
+    return [name for name in found if name and name not in ACTING_MARKERS and not name.startswith("_")]
+
+
+@cache
+def _trait_marker(config: pytest.Config, name: str) -> pytest.MarkDecorator:
+    config.addinivalue_line("markers", f"{name}: cases with this tag, tool, project or difficulty")
+    decorator: pytest.MarkDecorator = getattr(pytest.mark, name)
+    return decorator
+
+
+def markers_of(marks: CaseMarks, environ: Mapping[str, str]) -> list[pytest.MarkDecorator]:
+    """The pytest markers that ``marks:`` of a case stand for."""
+    found = []
+    if marks.skip is not None:
+        found.append(pytest.mark.skip(reason=marks.skip))
+    for condition in marks.skipif_env:
+        holds = bool(environ.get(condition.name)) == (condition.when == "set")
+        found.append(pytest.mark.skipif(holds, reason=condition.reason))
+    if marks.xfail is not None:
+        found.append(pytest.mark.xfail(reason=marks.xfail, strict=marks.xfail_strict))
+    return found

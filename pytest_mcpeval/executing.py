@@ -1,0 +1,190 @@
+"""The side of a session that collects and runs items: a serial run, or one xdist worker."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.collection import CaseFailed, CaseItem, sample_key
+from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.ledger import Selection, selections_to_json
+from pytest_mcpeval.python_cases import python_sample, python_selections
+from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.samples import Sample
+
+SAMPLE_ATTRIBUTE = "mcpeval_sample"
+SELECTIONS_ATTRIBUTE = "mcpeval_selections"
+OUTCOME_ATTRIBUTE = "mcpeval_outcome"
+LABEL_ATTRIBUTE = "mcpeval_label"
+
+
+class Executor:
+    """Selects cases, runs calls ahead, and sends a sample along with the report of each case.
+
+    ``whole_files`` says that a file's items all run in this process (a serial run, or a distribution by
+    file); otherwise only the very next item is known to run here.
+    """
+
+    def __init__(self, runtime: Runtime, *, whole_files: bool, is_worker: bool) -> None:
+        self.runtime = runtime
+        self.is_worker = is_worker
+        self._whole_files = whole_files
+        self._items: list[pytest.Item] = []
+        self._places: dict[tuple[str, str], int] = {}
+        self._next: pytest.Item | None = None
+        self._unsent_selections: str | None = None
+        runtime.ahead.upcoming = self._upcoming
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Apply ``--mcpeval-project``, ``--mcpeval-tag`` and ``--mcpeval-difficulty``."""
+        settings = self.runtime.settings
+        wanted = {"project": settings.projects, "tags": settings.tags, "difficulty": settings.difficulties}
+        dropped = [item for item in items if isinstance(item, CaseItem) and not _is_wanted(item.case, wanted)]
+        if dropped:
+            self._reject_unknown(wanted, [item for item in items if isinstance(item, CaseItem)])
+            config.hook.pytest_deselected(items=dropped)
+            gone = set(map(id, dropped))
+            items[:] = [item for item in items if id(item) not in gone]
+
+    def _reject_unknown(self, wanted: dict[str, frozenset[str]], items: Iterable[CaseItem]) -> None:
+        if self.is_worker:
+            return
+        for trait, names in wanted.items():
+            known = {name for item in items for name in _values(item.case, trait)}
+            for name in sorted(names - known):
+                option = "tag" if trait == "tags" else trait
+                listed = ", ".join(sorted(known)) or "none"
+                raise pytest.UsageError(f"--mcpeval-{option}: no case has {name!r} (known: {listed})")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note which cases were selected, to travel with the first report."""
+        self._items = session.items
+        self._places = {
+            (item.suite.key, item.case.id): index
+            for index, item in enumerate(session.items)
+            if isinstance(item, CaseItem)
+        }
+        listed = [*self._selections(), *python_selections(session.items)]
+        self._unsent_selections = selections_to_json(listed) if listed else None
+
+    def _selections(self) -> Iterable[Selection]:
+        for suite in sorted(self.runtime.suites, key=lambda suite: suite.key):
+            expected = [case.id for case in suite.cases]
+            yield Selection(
+                suite=suite.key,
+                kind=suite.kind,
+                path=str(suite.path),
+                digest=suite.document.digest,
+                expected=expected,
+                selected=[case for case in expected if (suite.key, case) in self._places],
+            )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Remember what comes next, for calls ahead."""
+        self._next = nextitem
+
+    def _upcoming(self, suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
+        if not self._whole_files:
+            found = self._next
+            return [found.case] if isinstance(found, CaseItem) and found.suite is suite and count else []
+        start = self._places[suite.key, case.id] + 1
+        following = islice(self._items, start, start + count)
+        return [item.case for item in following if isinstance(item, CaseItem) and item.suite is suite]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the sample of a case on its report, as one JSON string."""
+        report = yield
+        sample = _sample_of(item, call, report)
+        if sample is not None:
+            sample = _as_reported(sample, report)
+            setattr(report, SAMPLE_ATTRIBUTE, sample.to_json())
+            _mark(item, report, sample, self.runtime)
+        if self._unsent_selections is not None:
+            setattr(report, SELECTIONS_ATTRIBUTE, self._unsent_selections)
+            self._unsent_selections = None
+        return report
+
+    def pytest_sessionfinish(self) -> None:
+        """Close every connection."""
+        self.runtime.close()
+
+
+def _values(case: Case[Any], trait: str) -> tuple[str, ...]:
+    value = case.traits.get(trait, ())
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _is_wanted(case: Case[Any], wanted: dict[str, frozenset[str]]) -> bool:
+    return all(not names or names.intersection(_values(case, trait)) for trait, names in wanted.items())
+
+
+def _sample_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Sample | None:
+    """The sample of an item, when this is the report that ends its case: a call, or a set-up that failed."""
+    if call.when == "teardown" or (call.when == "setup" and report.passed):
+        return None
+    if not isinstance(item, CaseItem):
+        return python_sample(item, call, report)
+    judged = item.stash.get(sample_key, None)
+    if judged is not None and (call.excinfo is None or isinstance(call.excinfo.value, CaseFailed)):
+        return judged
+    return Sample(
+        suite=item.suite.key,
+        kind=item.suite.kind,
+        id=item.case.id,
+        outcome="skipped" if report.skipped and not hasattr(report, "wasxfail") else "error",
+        message=_first_line(call),
+        traits=dict(item.case.traits),
+    )
+
+
+def _first_line(call: pytest.CallInfo[None]) -> str:
+    lines = str(call.excinfo.value).splitlines() if call.excinfo is not None else []
+    return lines[0] if lines else ""
+
+
+def _as_reported(sample: Sample, report: pytest.TestReport) -> Sample:
+    if hasattr(report, "wasxfail") and report.skipped and sample.outcome != "skipped":
+        return replace(sample, outcome="xfailed")
+    return sample
+
+
+def _mark(item: pytest.Item, report: pytest.TestReport, sample: Sample, runtime: Runtime) -> None:
+    setattr(report, OUTCOME_ATTRIBUTE, sample.outcome)
+    setattr(report, LABEL_ATTRIBUTE, sample.label)
+    item.user_properties.extend((name, str(value)) for name, value in _properties(sample))
+    report.user_properties = list(item.user_properties)
+    if sample.outcome == "tolerated" and isinstance(item, CaseItem):
+        # Like an expected failure: no report of a third party may count a wrong answer as passed.
+        report.outcome = "skipped"
+        report.wasxfail = f"tolerated: {sample.message}"
+        report.longrepr = runtime.kind(sample.kind).explain(item.suite, item.case, sample)
+
+
+def _properties(sample: Sample) -> Iterable[tuple[str, object]]:
+    yield "mcpeval_kind", sample.kind
+    yield "mcpeval_outcome", sample.outcome
+    for name in ("difficulty", "project", "tool"):
+        if name in sample.traits:
+            value = sample.traits[name]
+            yield f"mcpeval_{name}", value if isinstance(value, str) else ", ".join(value)
+    if sample.checks:
+        yield "mcpeval_checks", f"{sum(check.passed for check in sample.checks)}/{len(sample.checks)} passed"
+    if sample.run.get("processingTimeMs"):
+        yield "mcpeval_latency_ms", round(sample.run["processingTimeMs"], 1)
+    if sample.measured.get("confidence"):
+        yield "mcpeval_confidence", sample.measured["confidence"]
+
+
+def runs_whole_files(config: pytest.Config) -> bool:
+    """Whether the items of a file all run in this process."""
+    worker = getattr(config, "workerinput", None)
+    return worker is None or worker.get("mcpeval_distribution") in ("loadfile", "loadscope")

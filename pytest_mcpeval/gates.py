@@ -1,0 +1,158 @@
+"""Gates: rules over metrics that can fail a run. Pure; `judging` turns the results into reports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pytest_mcpeval.samples import Sample
+
+Verdict = Literal["passed", "failed", "error", "not_evaluated"]
+
+SLACK = 1e-9
+"""Two metrics closer than this are equal: floats are never compared raw."""
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """One gate, judged. ``limit`` is the value at which it would just pass."""
+
+    suite: str
+    name: str
+    verdict: Verdict
+    message: str
+    value: float | None = None
+    baseline: float | None = None
+    limit: float | None = None
+
+
+def at_least(suite: str, name: str, value: float | None, limit: float, *, unit: str = "") -> GateResult:
+    """A gate that wants ``value >= limit``; a value that could not be measured fails."""
+    return _compared(suite, name, value, limit, "at least", unit)
+
+
+def at_most(suite: str, name: str, value: float | None, limit: float, *, unit: str = "") -> GateResult:
+    """A gate that wants ``value <= limit``; a value that could not be measured fails."""
+    return _compared(suite, name, value, limit, "at most", unit)
+
+
+def _compared(
+    suite: str, name: str, value: float | None, limit: float, words: Literal["at least", "at most"], unit: str
+) -> GateResult:
+    if value is None:
+        message = f"no case reported a value; wanted {words} {limit:g}{unit}"
+        return GateResult(suite, name, "failed", message, None, None, limit)
+    holds = value >= limit - SLACK if words == "at least" else value <= limit + SLACK
+    message = f"{value:.4g}{unit}, wanted {words} {limit:g}{unit}"
+    return GateResult(suite, name, "passed" if holds else "failed", message, value, None, limit)
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """What was measured of a suite, against what its file holds.
+
+    ``deselected`` were left out on purpose (``-k``, ``file::id``); ``missing`` were to run and left no sample;
+    ``errors`` could not ask; ``set_aside`` were skipped or are expected to fail.
+    """
+
+    expected: int
+    measured: int
+    deselected: int = 0
+    missing: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    set_aside: tuple[str, ...] = ()
+    stopped: bool = False
+
+    @property
+    def partial(self) -> bool:
+        """Whether the run was cut down on purpose, so that gates cannot be judged."""
+        return bool(self.deselected) or (self.stopped and bool(self.missing))
+
+    @property
+    def whole(self) -> bool:
+        """Whether every case of the suite was asked and answered."""
+        return not (self.deselected or self.missing or self.errors)
+
+
+def completeness(
+    expected: Sequence[str], selected: Collection[str], samples: Mapping[str, Sample], *, stopped: bool
+) -> Completeness:
+    """Compare the samples of a suite with the cases its file holds.
+
+    ``stopped`` says that a person or ``-x`` ended the session early; a worker that died is not a stop.
+    """
+    measured = [samples[case] for case in expected if case in samples]
+    return Completeness(
+        expected=len(expected),
+        measured=len(measured),
+        deselected=sum(case not in selected for case in expected),
+        missing=tuple(case for case in expected if case in selected and case not in samples),
+        errors=tuple(sample.id for sample in measured if sample.outcome == "error"),
+        set_aside=tuple(sample.id for sample in measured if sample.outcome in ("skipped", "xfailed")),
+        stopped=stopped,
+    )
+
+
+def fail_closed(gates: Iterable[GateResult], complete: Completeness) -> list[GateResult]:
+    """Hold gate results to completeness: a partial run judges nothing, an incomplete one fails."""
+    if complete.partial:
+        return [replace(gate, verdict="not_evaluated", message=_partial_words(complete)) for gate in gates]
+    shortfall = _shortfall_words(complete)
+    if not shortfall:
+        return [_naming_set_aside(gate, complete) for gate in gates]
+    return [
+        replace(
+            gate,
+            verdict="error" if gate.verdict == "error" else "failed",
+            message=f"{shortfall}; {gate.message}",
+        )
+        for gate in gates
+    ]
+
+
+def _partial_words(complete: Completeness) -> str:
+    if complete.deselected:
+        return (
+            f"not evaluated: {complete.expected - complete.deselected} of {complete.expected} cases selected"
+        )
+    return f"not evaluated: stopped after {complete.measured} of {complete.expected} cases"
+
+
+def _shortfall_words(complete: Completeness) -> str:
+    parts = []
+    if complete.missing:
+        parts.append(
+            f"{len(complete.missing)} of {complete.expected} cases missing: {names(complete.missing)}"
+        )
+    if complete.errors:
+        parts.append(
+            f"{len(complete.errors)} of {complete.expected} cases in error: {names(complete.errors)}"
+        )
+    if not parts and complete.measured == len(complete.set_aside):
+        parts.append("no case was measured")
+    return "; ".join(parts)
+
+
+def _naming_set_aside(gate: GateResult, complete: Completeness) -> GateResult:
+    if not complete.set_aside:
+        return gate
+    return replace(gate, message=f"{gate.message} (set aside: {names(complete.set_aside)})")
+
+
+def names(ids: Sequence[str], limit: int = 10) -> str:
+    """Case ids for a message: all of a few, the first ones and a count of many."""
+    shown = ", ".join(ids[:limit])
+    return shown if len(ids) <= limit else f"{shown} and {len(ids) - limit} more"
+
+
+def overall(gates: Iterable[GateResult], *, failed: bool, errors: bool, partial: bool) -> Verdict:
+    """The verdict of a whole run: the worst of its parts."""
+    verdicts = {gate.verdict for gate in gates}
+    if errors or "error" in verdicts:
+        return "error"
+    if failed or "failed" in verdicts:
+        return "failed"
+    if partial or "not_evaluated" in verdicts:
+        return "not_evaluated"
+    return "passed"

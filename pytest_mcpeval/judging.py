@@ -1,0 +1,179 @@
+"""The end of a session: samples → metrics → gates, as plain data for every report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.baseline import write_baseline
+from pytest_mcpeval.gates import Completeness, GateResult, Verdict, completeness, fail_closed, overall
+from pytest_mcpeval.kinds.base import Kind, Suite
+from pytest_mcpeval.ledger import Ledger, Selection
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.reports.tables import Table
+from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.samples import Sample
+
+BLESS_GATE = "bless"
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """One suite at the end of a session."""
+
+    selection: Selection
+    complete: Completeness
+    samples: Sequence[Sample]
+    metrics: Mapping[str, Any]
+    run: Mapping[str, Any]
+    gates: Sequence[GateResult]
+
+    @property
+    def key(self) -> str:
+        """The suite's path relative to the root directory."""
+        return self.selection.suite
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything a report shows. ``notes`` are sentences on what was written."""
+
+    suites: Sequence[SuiteResult]
+    tables: Sequence[Table]
+    verdict: Verdict
+    notes: Sequence[str] = ()
+
+    @property
+    def gates(self) -> list[GateResult]:
+        """All gates, in the order of their suites."""
+        return [gate for suite in self.suites for gate in suite.gates]
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """How the session went besides the samples: ended early by a person or ``-x``; failed reports so far."""
+
+    stopped: bool = False
+    failures: int = 0
+
+
+def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluation:
+    """Judge every suite that was collected, and bless baselines when asked to."""
+    results = [_result(runtime, ledger, ledger.selections[key], state) for key in sorted(ledger.selections)]
+    notes: list[str] = []
+    if runtime.settings.bless:
+        results, notes = _blessed(runtime, results, state)
+    return Evaluation(
+        suites=results,
+        tables=[table for kind in runtime.kinds.values() for table in _tables(kind, ledger)],
+        verdict=_verdict(results, state),
+        notes=notes,
+    )
+
+
+def _tables(kind: Kind[Any], ledger: Ledger) -> list[Table]:
+    samples = ledger.of_kind(kind.name)
+    return kind.tables(samples) if samples else []
+
+
+def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: SessionState) -> SuiteResult:
+    samples = ledger.samples_of(selection)
+    kind = runtime.kind(selection.kind)
+    complete = completeness(
+        selection.expected,
+        frozenset(selection.selected),
+        {sample.id: sample for sample in samples},
+        stopped=state.stopped,
+    )
+    return SuiteResult(
+        selection=selection,
+        complete=complete,
+        samples=samples,
+        metrics=kind.measure(samples),
+        run=kind.measure_run(samples),
+        gates=_gates(runtime, selection, samples, complete),
+    )
+
+
+def _gates(
+    runtime: Runtime, selection: Selection, samples: Sequence[Sample], complete: Completeness
+) -> list[GateResult]:
+    try:
+        suite = _suite(runtime, selection)
+        if suite is None:
+            return []
+        kind = runtime.kind(selection.kind)
+        if complete.partial:
+            gates = [GateResult(suite.key, name, "not_evaluated", "") for name in kind.gate_names(suite)]
+        else:
+            gates = kind.gates(suite, samples, blessing=runtime.settings.bless)
+    except DataFileError as error:
+        return [GateResult(selection.suite, "baseline", "error", str(error))]
+    return fail_closed(gates, complete)
+
+
+def _suite(runtime: Runtime, selection: Selection) -> Suite[Any] | None:
+    return None if selection.path is None else runtime.suite(Path(selection.path))
+
+
+def _verdict(results: Sequence[SuiteResult], state: SessionState) -> Verdict:
+    outcomes = {sample.outcome for result in results for sample in result.samples}
+    missing = any(result.complete.missing for result in results)
+    return overall(
+        [gate for result in results for gate in result.gates],
+        failed=bool(state.failures) or "failed" in outcomes or (missing and not state.stopped),
+        errors="error" in outcomes,
+        partial=not results or any(result.complete.partial for result in results),
+    )
+
+
+def _blessed(
+    runtime: Runtime, results: Sequence[SuiteResult], state: SessionState
+) -> tuple[list[SuiteResult], list[str]]:
+    """Write every baseline, or none: a refusal is a failed gate of each suite that has one."""
+    new = {result.key: found for result in results if (found := _new_baseline(runtime, result)) is not None}
+    refusal = _refusal(results, state)
+    if not new:
+        return list(results), ["nothing to bless: no suite of this run names a `baseline:`"]
+    if refusal:
+        message = f"refused to write {{path}}: {refusal}"
+        return [_refused(result, new.get(result.key), message) for result in results], []
+    notes = []
+    for path, suite, content in new.values():
+        write_baseline(path, suite, content)
+        notes.append(f"blessed {runtime.key(path)} ({len(content['cases'])} cases)")
+    return list(results), notes
+
+
+def _new_baseline(runtime: Runtime, result: SuiteResult) -> tuple[Path, Suite[Any], Mapping[str, Any]] | None:
+    suite = _suite(runtime, result.selection)
+    found = None if suite is None else runtime.kind(suite.kind).baseline(suite, result.samples)
+    return None if suite is None or found is None else (found[0], suite, found[1])
+
+
+def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
+    """Why the run is not fit to be blessed, or an empty text."""
+    if state.stopped:
+        return "the run was stopped early"
+    partial = [result.key for result in results if result.complete.deselected]
+    if partial:
+        return f"the run is filtered: not all cases of {', '.join(partial)} were selected"
+    lacking = [result.key for result in results if not result.complete.whole]
+    if lacking:
+        return f"the run is incomplete: cases of {', '.join(lacking)} are missing or in error"
+    gates = [gate for result in results for gate in result.gates if gate.verdict != "passed"]
+    if state.failures or gates:
+        red = [f"{gate.suite}::gates::{gate.name}" for gate in gates]
+        return "the run is red" + (f": {', '.join(red)}" if red else f": {state.failures} failed")
+    return ""
+
+
+def _refused(
+    result: SuiteResult, new: tuple[Path, Suite[Any], Mapping[str, Any]] | None, message: str
+) -> SuiteResult:
+    if new is None:
+        return result
+    gate = GateResult(result.key, BLESS_GATE, "failed", message.format(path=new[0].name))
+    return replace(result, gates=[*result.gates, gate])

@@ -1,0 +1,164 @@
+"""What every kind of evaluation offers: one object with typed methods, and the suites and cases it loads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.samples import Sample
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from pytest_mcpeval.loading import Document
+    from pytest_mcpeval.reports.tables import Table
+    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+
+SpecT = TypeVar("SpecT")
+
+Shape = Literal["suite", "support"]
+"""A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
+
+
+@dataclass(frozen=True)
+class SkipIfEnv:
+    """Skip a case when an environment variable is set (or, with ``when="unset"``, is not)."""
+
+    name: str
+    reason: str
+    when: Literal["set", "unset"] = "set"
+
+
+@dataclass(frozen=True)
+class CaseMarks:
+    """What ``marks:`` of a case or suite says; every reason is a sentence for people."""
+
+    skip: str | None = None
+    xfail: str | None = None
+    xfail_strict: bool = True
+    skipif_env: tuple[SkipIfEnv, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case(Generic[SpecT]):
+    """One row of a data file: one pytest item.
+
+    ``keys`` is the path of the row in the document, ``traits`` the groups it belongs to in tables and ``-m``
+    expressions, ``spec`` what its kind needs to run it.
+    """
+
+    id: str
+    line: int
+    keys: tuple[str | int, ...]
+    spec: SpecT
+    traits: Mapping[str, Any] = field(default_factory=dict)
+    marks: CaseMarks = CaseMarks()
+    fixtures: tuple[str, ...] = ()
+    may_run_ahead: bool = False
+
+
+@dataclass(frozen=True)
+class Suite(Generic[SpecT]):
+    """One data file, loaded: its cases, its effective settings and the servers it may talk to.
+
+    ``key`` is the path relative to the root directory with forward slashes; ``digest`` is of the file's bytes.
+    """
+
+    key: str
+    kind: str
+    document: Document
+    cases: tuple[Case[SpecT], ...]
+    settings: Any
+    servers: Mapping[str, ServerDefinition] = field(default_factory=dict)
+    concurrency: int = 1
+
+    @property
+    def path(self) -> Path:
+        """The data file."""
+        return self.document.path
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a document was found, and what applies there: the merged settings of its kind, and the servers."""
+
+    key: str
+    settings: Any
+    servers: Mapping[str, ServerDefinition]
+
+
+class Kind(ABC, Generic[SpecT]):
+    """A family of suites. File → case → sample → metrics → gates → tables, one method for each step."""
+
+    name: ClassVar[str]
+    shape_description: ClassVar[str]
+    """One line for people: how a document of this kind looks, such as ``a `tests:` list (scenario)``."""
+    settings_model: ClassVar[type[BaseModel]]
+    """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
+
+    @abstractmethod
+    def recognise(self, data: Any) -> Shape | None:
+        """Whether a document has this kind's shape."""
+
+    @abstractmethod
+    def load(self, document: Document, place: Place) -> Suite[SpecT]:
+        """The suite in a document.
+
+        Raises:
+            DataFileError: With every problem of the file.
+        """
+
+    @abstractmethod
+    def prepare(self, suite: Suite[SpecT], case: Case[SpecT], runtime: Runtime) -> None:
+        """Make the target ready, in the item's set-up; what is raised here is an error, not a failure."""
+
+    @abstractmethod
+    def ask(self, suite: Suite[SpecT], case: Case[SpecT], runtime: Runtime) -> Any:
+        """Get the target's answers to a case. May be called on another thread, ahead of the item."""
+
+    @abstractmethod
+    def judge(self, suite: Suite[SpecT], case: Case[SpecT], answers: Any, runtime: Runtime) -> Sample:
+        """Evaluate every check of a case on what `ask` returned."""
+
+    def must_ask_again(self, answers: Any) -> bool:
+        """Whether answers got ahead of their turn may be the harm of a neighbour, such as a crashed server."""
+        return False
+
+    @abstractmethod
+    def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:
+        """The text shown for a case that did not pass: checks, arguments, answer, excerpt of the file."""
+
+    @abstractmethod
+    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Metrics over samples; deterministic, plain JSON data. Times belong in `measure_run`."""
+
+    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What differs from run to run (times, verbatim answers), kept apart under ``run`` in reports."""
+        return {}
+
+    @abstractmethod
+    def gates(self, suite: Suite[SpecT], samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
+        """The gates of a suite, judged on samples of all its cases.
+
+        With ``blessing``, a new baseline is being made: gates that compare with the old one are left out.
+
+        Raises:
+            DataFileError: The committed baseline cannot be read or does not fit the suite.
+        """
+
+    def gate_names(self, suite: Suite[SpecT]) -> list[str]:
+        """The names of the gates a suite has, known without samples."""
+        return []
+
+    def baseline(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
+        """Where the suite's baseline is committed, and its new content; None when it has none."""
+        return None
+
+    @abstractmethod
+    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
+        """The tables of this kind over all suites of the session (suite key → samples)."""

@@ -1,0 +1,39 @@
+"""Values taken from an answer by JSONPath (RFC 9535), for the arguments of later steps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pytest_mcpeval.servers.response import Response
+
+
+def json_path_problem(path: str) -> str | None:
+    """What is wrong with a JSONPath, or None."""
+    import jsonpath
+
+    try:
+        jsonpath.compile(path)
+    except jsonpath.JSONPathError as error:
+        return f"{path!r} is not a JSONPath: {error}"
+    return None
+
+
+def capture(response: Response, path: str) -> Any:
+    """The first value at a path, in the structured content if there is any, else in the text read as JSON.
+
+    Raises:
+        LookupError: The path matches nothing, or the answer is not JSON; the message says which.
+    """
+    import jsonpath
+
+    data = response.structured
+    if data is None:
+        try:
+            data = json.loads(response.text)
+        except ValueError:
+            raise LookupError("the answer has no structured content and its text is not JSON") from None
+    found = jsonpath.findall(path, data)
+    if not found:
+        raise LookupError(f"{path} matches nothing in the answer")
+    return found[0]

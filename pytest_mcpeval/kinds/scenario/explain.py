@@ -1,0 +1,72 @@
+"""The text a person reads under a case that did not pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
+from pytest_mcpeval.reports.text import indented, shortened, visible
+from pytest_mcpeval.samples import Check, Sample
+
+SHOWN_RESPONSE = 1_200
+SHOWN_ARGUMENTS = 1_200
+MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
+
+
+def explain(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], sample: Sample) -> str:
+    """Checks, arguments, answer, the server's stderr and the place in the file, safe for a terminal."""
+    parts = [*explain_sample(sample)]
+    excerpt = suite.document.excerpt(case.line)
+    if excerpt:
+        parts += [f"{suite.key}:{case.line}", indented(excerpt, "  ")]
+    return visible("\n".join(parts))
+
+
+def explain_sample(sample: Sample) -> Iterator[str]:
+    """The lines on a sample alone, without its place in a file."""
+    name = sample.traits.get("name", sample.id)
+    title = sample.id if name == sample.id else f"{sample.id} ({name})"
+    yield f"{title}: {sample.message}"
+    for check in sample.checks:
+        yield f"  {check_line(check)}"
+    answers = sample.run.get("answers", [])
+    for number, call in enumerate(sample.measured.get("calls", [])):
+        yield from _call_lines(sample, number, call, answers[number] if number < len(answers) else {})
+
+
+def check_line(check: Check) -> str:
+    """One check as ``✗ type: message``."""
+    step = f"step {check.step}, " if check.step else ""
+    return f"{MARKS[check.status]} {step}{check.name}: {check.message}"
+
+
+def _call_lines(
+    sample: Sample, number: int, call: Mapping[str, Any], answer: Mapping[str, Any]
+) -> Iterator[str]:
+    latency = f" ({answer['latencyMs']:.0f} ms)" if "latencyMs" in answer else ""
+    yield f"called {call['target']} {call['name']} on server {sample.measured['server']}{latency}"
+    if call["arguments"]:
+        text = json.dumps(call["arguments"], ensure_ascii=False, indent=2)
+        yield indented(f"arguments: {shortened(text, SHOWN_ARGUMENTS)}", "  ")
+    if "text" in answer:
+        yield from _response_lines(answer)
+    if answer.get("stderr"):
+        yield "  the server's stderr ends with:"
+        yield indented(answer["stderr"])
+
+
+def _response_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    text = answer["text"]
+    error = "error, " if answer.get("isError") else ""
+    yield f"  response ({error}{len(text):,} characters):"
+    yield indented(shortened(text, SHOWN_RESPONSE))
+    others = [block for block in answer.get("blocks", []) if block["type"] != "text"]
+    if others:
+        listed = ", ".join(f"{b['type']} {b['mime_type'] or ''} ({b['size']:,} bytes)" for b in others)
+        yield f"  other content: {listed}"
+    if answer.get("structured") is not None:
+        data = json.dumps(answer["structured"], ensure_ascii=False)
+        yield f"  structured content: {shortened(data, SHOWN_RESPONSE)}"

@@ -1,0 +1,59 @@
+"""Thresholds of a scenario suite → gate results. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_mcpeval.gates import GateResult, at_least, at_most, names
+from pytest_mcpeval.kinds.scenario.metrics import confidences, counted, group_of, latencies, mean, percentile
+from pytest_mcpeval.kinds.scenario.schema import GatesModel
+from pytest_mcpeval.samples import Sample
+
+
+def gate_names(gates: GatesModel) -> list[str]:
+    """The gates a suite has, in the order they are reported."""
+    return [name for name in GatesModel.model_fields if getattr(gates, name)]
+
+
+def judge_gates(
+    suite: str, gates: GatesModel, samples: Sequence[Sample], baseline: Mapping[str, Any] | None
+) -> list[GateResult]:
+    """Every gate of a suite, judged on its samples and the outcomes of a baseline (case id → outcome).
+
+    Without a baseline, because a new one is being made, nothing is compared with it.
+    """
+    kept = counted(samples)
+    results = []
+    if gates.pass_rate is not None:
+        results.append(_pass_rate(suite, kept, gates.pass_rate))
+    if gates.average_confidence is not None:
+        value = mean(confidences(kept))
+        results.append(at_least(suite, "average_confidence", value, gates.average_confidence, unit=" %"))
+    if gates.p95_latency_ms is not None:
+        value = percentile(latencies(kept), 0.95)
+        results.append(at_most(suite, "p95_latency_ms", value, gates.p95_latency_ms, unit=" ms"))
+    if gates.no_new_failures and baseline is not None:
+        results.append(_no_new_failures(suite, kept, baseline))
+    return results
+
+
+def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
+    group = group_of(kept)
+    value = group["passRate"] / 100 if kept else None
+    result = at_least(suite, "pass_rate", value, limit)
+    wrong = [sample.id for sample in kept if sample.outcome != "passed"]
+    listed = f"; not passed: {names(wrong)}" if wrong else ""
+    words = f"{group['passed']} of {group['total']} cases passed ({value or 0:.1%}), wanted at least {limit:.1%}{listed}"
+    return GateResult(suite, result.name, result.verdict, words, value, None, limit)
+
+
+def _no_new_failures(suite: str, kept: Sequence[Sample], baseline: Mapping[str, Any]) -> GateResult:
+    new = [s.id for s in kept if s.outcome != "passed" and baseline.get(s.id) in ("passed", None)]
+    fixed = [s.id for s in kept if s.outcome == "passed" and baseline.get(s.id) not in ("passed", None)]
+    words = f"{len(new)} newly failing against the baseline"
+    words += f": {names(new)}" if new else ""
+    words += f" (newly passing: {names(fixed)})" if fixed else ""
+    return GateResult(
+        suite, "no_new_failures", "failed" if new else "passed", words, float(len(new)), 0.0, 0.0
+    )

@@ -1,0 +1,111 @@
+"""The ``scenario`` kind: do the tools of this MCP server answer well?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.baseline import digest_of, read_baseline
+from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
+from pytest_mcpeval.kinds.scenario import gates, metrics
+from pytest_mcpeval.kinds.scenario.explain import explain
+from pytest_mcpeval.kinds.scenario.load import load_suite
+from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge
+from pytest_mcpeval.kinds.scenario.schema import GatesModel, ScenarioSettings
+from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
+from pytest_mcpeval.kinds.scenario.tables import tables
+from pytest_mcpeval.reports.tables import Table
+from pytest_mcpeval.samples import Sample
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
+    from pytest_mcpeval.loading import Document
+    from pytest_mcpeval.runtime import Runtime
+
+Scenario = Suite[ScenarioSpec]
+ScenarioCase = Case[ScenarioSpec]
+
+
+class ScenarioKind(Kind[ScenarioSpec]):
+    """Suites of calls to a server, each with checks on the answer."""
+
+    name = "scenario"
+    shape_description = "a `tests:` list (scenario)"
+    settings_model = ScenarioSettings
+
+    def __init__(self, checks: CheckRegistry) -> None:
+        self.checks = checks
+
+    def recognise(self, data: Any) -> Shape | None:
+        """A mapping with ``tests``, or rows that each have a ``tool`` or ``steps``."""
+        if isinstance(data, dict):
+            return "suite" if "tests" in data else None
+        rows = data if isinstance(data, list) else []
+        return (
+            "suite" if any(isinstance(row, dict) and {"tool", "steps"} & row.keys() for row in rows) else None
+        )
+
+    def load(self, document: Document, place: Place) -> Scenario:
+        """The suite in a document."""
+        return load_suite(document, place, self.checks)
+
+    def prepare(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> None:
+        """Open the connection; a private one of a ``fresh`` case is opened when it is asked."""
+        if not case.spec.fresh:
+            runtime.connection(case.spec.server)
+
+    def ask(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> list[Answer]:
+        """Make the calls of a case."""
+        if not case.spec.fresh:
+            return ask(case.spec, runtime.connection(case.spec.server))
+        connection = runtime.connection(case.spec.server, fresh=True)
+        try:
+            return ask(case.spec, connection)
+        finally:
+            connection.close()
+
+    def judge(self, suite: Scenario, case: ScenarioCase, answers: list[Answer], runtime: Runtime) -> Sample:
+        """Evaluate the checks of a case."""
+        return judge(suite, case, answers)
+
+    def must_ask_again(self, answers: list[Answer]) -> bool:
+        """A server that died may have been killed by the call of another case."""
+        return any(answer.error and answer.error.reason in ("crashed", "connection") for answer in answers)
+
+    def explain(self, suite: Scenario, case: ScenarioCase, sample: Sample) -> str:
+        """The text under a case that did not pass."""
+        return explain(suite, case, sample)
+
+    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Totals and groups."""
+        return metrics.measure(samples)
+
+    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Times and verbatim answers."""
+        return metrics.measure_run(samples)
+
+    def gate_names(self, suite: Scenario) -> list[str]:
+        """The gates in the suite's settings."""
+        return gates.gate_names(suite.settings.gates)
+
+    def gates(self, suite: Scenario, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
+        """Every gate of the suite, judged."""
+        thresholds: GatesModel = suite.settings.gates
+        outcomes = None
+        if thresholds.no_new_failures and not blessing:
+            outcomes = read_baseline(Path(suite.settings.baseline), suite).outcomes
+        return gates.judge_gates(suite.key, thresholds, samples, outcomes)
+
+    def baseline(self, suite: Scenario, samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
+        """The outcome of every case that counts."""
+        if suite.settings.baseline is None:
+            return None
+        outcomes = {s.id: "passed" if s.outcome == "passed" else "failed" for s in metrics.counted(samples)}
+        cases = {case: {"outcome": outcomes[case]} for case in sorted(outcomes)}
+        return Path(suite.settings.baseline), {"digest": digest_of(suite.document.data), "cases": cases}
+
+    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
+        """Totals and groups over all scenario suites."""
+        return tables(samples)

@@ -1,0 +1,117 @@
+"""Samples → metrics of scenario suites. Pure.
+
+``summary`` and the groupings have the field names that evaluation reports of documentation servers use:
+rates in percent, confidence averaged over the cases that report one, times in milliseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pytest_mcpeval.samples import Sample
+
+DIFFICULTIES = ("basic", "intermediate", "advanced")
+SET_ASIDE = frozenset({"skipped", "xfailed"})
+
+
+def counted(samples: Iterable[Sample]) -> list[Sample]:
+    """The samples that count: all but those a mark set aside."""
+    return [sample for sample in samples if sample.outcome not in SET_ASIDE]
+
+
+def group_of(samples: Sequence[Sample]) -> dict[str, Any]:
+    """``{total, passed, passRate}`` of some samples."""
+    passed = sum(sample.outcome == "passed" for sample in samples)
+    return {"total": len(samples), "passed": passed, "passRate": percent(passed, len(samples))}
+
+
+def percent(part: int, whole: int) -> float:
+    """A share in percent; 0 of nothing."""
+    return part / whole * 100 if whole else 0.0
+
+
+def confidences(samples: Iterable[Sample]) -> list[float]:
+    """The confidences reported, in percent; a case that reports none is left out."""
+    found = (sample.measured.get("confidence") or 0 for sample in samples)
+    return [value for value in found if value > 0]
+
+
+def latencies(samples: Iterable[Sample]) -> list[float]:
+    """Milliseconds each case's calls took; cases without an answer are left out."""
+    found = (sample.run.get("processingTimeMs") or 0 for sample in samples)
+    return [value for value in found if value > 0]
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The arithmetic mean, or None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """The smallest value that at least ``share`` of the values do not exceed (nearest rank), or None."""
+    if not values:
+        return None
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def by_trait(samples: Sequence[Sample], trait: str) -> dict[str, dict[str, Any]]:
+    """Groups of samples by a trait; a case with several values (tags) is in several groups."""
+    groups: dict[str, list[Sample]] = {}
+    for sample in samples:
+        value = sample.traits.get(trait)
+        for name in value if isinstance(value, (list, tuple)) else [value] if value else []:
+            groups.setdefault(str(name), []).append(sample)
+    return {name: group_of(groups[name]) for name in sorted(groups)}
+
+
+def summary(samples: Sequence[Sample]) -> dict[str, Any]:
+    """The totals of some samples, without times."""
+    kept = counted(samples)
+    group = group_of(kept)
+    return {
+        "totalTests": group["total"],
+        "passed": group["passed"],
+        "failed": group["total"] - group["passed"],
+        "passRate": group["passRate"],
+        "averageConfidence": round(mean(confidences(kept)) or 0),
+        "skipped": sum(sample.outcome == "skipped" for sample in samples),
+        "expectedFailures": sum(sample.outcome == "xfailed" for sample in samples),
+    }
+
+
+def measure(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Everything about some samples that does not differ between runs."""
+    kept = counted(samples)
+    by_difficulty = by_trait(kept, "difficulty")
+    return {
+        "summary": summary(samples),
+        "byDifficulty": {name: by_difficulty.get(name, group_of(())) for name in DIFFICULTIES},
+        "byTool": by_trait(kept, "tool"),
+        "byProject": by_trait(kept, "project"),
+        "byTag": by_trait(kept, "tags"),
+    }
+
+
+def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
+    """The times of some samples, in milliseconds, and each case's verbatim answers."""
+    times = latencies(counted(samples))
+    return {
+        "averageProcessingTime": round(mean(times) or 0),
+        "p95ProcessingTime": percentile(times, 0.95),
+        "cases": {sample.id: dict(sample.run) for sample in samples},
+    }
+
+
+def failures(samples: Iterable[Sample]) -> list[Mapping[str, Any]]:
+    """The cases that did not pass, with their failed checks."""
+    return [
+        {
+            "testId": sample.id,
+            "testName": sample.traits.get("name", sample.id),
+            "failedValidations": [check for check in sample.checks if not check.passed],
+        }
+        for sample in counted(samples)
+        if sample.outcome != "passed"
+    ]

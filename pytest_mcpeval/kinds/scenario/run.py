@@ -1,0 +1,193 @@
+"""One case → its sample: make the calls of every step, then evaluate every check on the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.kinds.scenario.capture import capture
+from pytest_mcpeval.kinds.scenario.checks import ParsedCheck, allows_error, response_metadata
+from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, filled
+from pytest_mcpeval.reports.text import shortened
+from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.response import Response
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.servers.connections import Connection
+
+KEPT_CHARACTERS = 200_000
+"""How much of an answer's text a sample keeps."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one step brought: a response or the reason why there is none, and what was captured from it.
+
+    ``arguments`` are those sent, with captured values filled in; ``capture_problems`` maps the names that
+    could not be captured to the reason.
+    """
+
+    arguments: Mapping[str, Any]
+    response: Response | None = None
+    error: CallError | None = None
+    capture_problems: Mapping[str, str] = field(default_factory=dict)
+    stderr_tail: str = ""
+
+
+def ask(spec: ScenarioSpec, connection: Connection) -> list[Answer]:
+    """Make the calls of a case in order; the first call without an answer ends it."""
+    answers: list[Answer] = []
+    captured: dict[str, Any] = {}
+    for step in spec.steps:
+        answer = _call(step, captured, connection)
+        answers.append(answer)
+        if answer.response is None or answer.capture_problems:
+            break
+    return answers
+
+
+def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answer:
+    arguments: Mapping[str, Any] = filled(step.arguments, captured) if captured else step.arguments
+    try:
+        response = _response(step, arguments, captured, connection)
+    except CallError as error:
+        return Answer(arguments, error=error, stderr_tail=error.stderr_tail)
+    problems: dict[str, str] = {}
+    for name, path in step.capture.items():
+        try:
+            captured[name] = capture(response, path)
+        except LookupError as error:
+            problems[name] = str(error)
+    tail = connection.stderr_tail() if response.is_error or problems else ""
+    return Answer(arguments, response, capture_problems=problems, stderr_tail=tail)
+
+
+def _response(
+    step: Step, arguments: Mapping[str, Any], captured: Mapping[str, Any], connection: Connection
+) -> Response:
+    if step.target == "resource":
+        return connection.read_resource(str(filled(step.name, captured)), timeout=step.timeout)
+    if step.target == "prompt":
+        return connection.get_prompt(step.name, dict(arguments), timeout=step.timeout)
+    if any(_needs_output_schema(check) for check in step.checks):
+        connection.output_schema(step.name)
+    return connection.call_tool(step.name, dict(arguments), timeout=step.timeout)
+
+
+def _needs_output_schema(check: ParsedCheck) -> bool:
+    # Responses carry the schema a tool declares only once the tools were listed.
+    return bool(check.rule.get("output_schema")) or any(_needs_output_schema(c) for c in check.children)
+
+
+def judge(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], answers: list[Answer]) -> Sample:
+    """Evaluate every check of every step; steps that were not reached leave theirs inconclusive."""
+    spec = case.spec
+    checks = [
+        check for number, step in enumerate(spec.steps) for check in _judged(spec, number, step, answers)
+    ]
+    return Sample(
+        suite=suite.key,
+        kind=suite.kind,
+        id=case.id,
+        outcome=_outcome(spec, checks, answers),
+        checks=tuple(checks),
+        message=headline(checks),
+        traits={**case.traits, "name": spec.name, "description": spec.description},
+        measured=measured(spec.server.name, [(step.target, step.name) for step in spec.steps], answers),
+        run=measured_run(answers),
+    )
+
+
+def _judged(spec: ScenarioSpec, number: int, step: Step, answers: list[Answer]) -> Iterator[Check]:
+    several = number + 1 if len(spec.steps) > 1 else None
+    answer = answers[number] if number < len(answers) else None
+    for check in _checks_of(step, answer):
+        yield Check(check.rule, check.status, check.message, check.details, several)
+
+
+def _checks_of(step: Step, answer: Answer | None) -> Iterator[Check]:
+    if answer is None:
+        yield from _unanswered(step.checks, "not called, because an earlier step brought no answer")
+    elif answer.response is None:
+        assert answer.error is not None
+        details = {"reason": answer.error.reason, "http_status": answer.error.http_status}
+        yield Check({"type": "answered"}, "failed", answer.error.message, details)
+        yield from _unanswered(step.checks, "no answer to judge")
+    else:
+        yield from evaluated(step.checks, answer.response)
+        for name, problem in answer.capture_problems.items():
+            yield Check({"type": "capture", "name": name}, "failed", f"cannot capture {name!r}: {problem}")
+
+
+def _unanswered(checks: Iterable[ParsedCheck], reason: str) -> Iterator[Check]:
+    for check in checks:
+        yield Check(check.rule, "inconclusive", reason)
+
+
+def evaluated(checks: Iterable[ParsedCheck], response: Response) -> Iterator[Check]:
+    """Every check over one response; an error reported by the tool fails, unless a check allows for it."""
+    parsed = tuple(checks)
+    if response.is_error and not allows_error(parsed):
+        message = f"the tool reported an error: {shortened(response.text.strip(), 200)}"
+        yield Check({"type": "not_error"}, "failed", message)
+    for check in parsed:
+        yield check.evaluate(response)
+
+
+def _outcome(spec: ScenarioSpec, checks: list[Check], answers: list[Answer]) -> Outcome:
+    if any(answer.error is not None and answer.error.is_incident for answer in answers):
+        return "error"
+    if all(check.passed for check in checks):
+        return "passed"
+    return "tolerated" if spec.tolerated else "failed"
+
+
+def headline(checks: Iterable[Check]) -> str:
+    """One line on what is wrong, empty when nothing is."""
+    listed = list(checks)
+    wrong = [check for check in listed if check.status == "failed"] or [c for c in listed if not c.passed]
+    if not wrong:
+        return ""
+    count = f"{len(wrong)} of {len(listed)} checks failed: " if len(listed) > 1 else ""
+    return f"{count}{wrong[0].name}: {wrong[0].message}"
+
+
+def measured(server: str, calls: Sequence[tuple[str, str]], answers: Sequence[Answer]) -> dict[str, Any]:
+    """What was sent, as ``(target, name)`` and arguments, and what the answers say about themselves."""
+    text = "\n".join(answer.response.text for answer in answers if answer.response is not None)
+    metadata = response_metadata(text)
+    return {
+        "server": server,
+        "confidence": metadata.confidence,
+        "sourcesUsed": metadata.sources_used,
+        "calls": [
+            {"target": target, "name": name, "arguments": dict(answer.arguments)}
+            for (target, name), answer in zip(calls, answers, strict=False)
+        ],
+    }
+
+
+def measured_run(answers: Sequence[Answer]) -> dict[str, Any]:
+    """Milliseconds the calls took, and the verbatim answers."""
+    return {
+        "processingTimeMs": sum(answer.response.latency_ms for answer in answers if answer.response),
+        "answers": [_kept(answer) for answer in answers],
+    }
+
+
+def _kept(answer: Answer) -> dict[str, Any]:
+    kept: dict[str, Any] = {"stderr": answer.stderr_tail} if answer.stderr_tail else {}
+    if answer.response is None:
+        return kept
+    response = answer.response
+    return {
+        **kept,
+        "text": shortened(response.text, KEPT_CHARACTERS),
+        "structured": response.structured,
+        "isError": response.is_error,
+        "blocks": [asdict(block) for block in response.blocks],
+        "latencyMs": response.latency_ms,
+    }

@@ -1,0 +1,172 @@
+"""The shape of a scenario file, and of its settings. camelCase and snake_case spellings are both read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AliasChoices,
+    AliasGenerator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+CASE_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+
+CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
+Text = Annotated[str, StringConstraints(min_length=1)]
+Seconds = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Difficulty = Literal["basic", "intermediate", "advanced"]
+Rule = dict[str, Any]
+"""A check as written; the check registry parses it, since users may register types of their own."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
+    )
+
+
+class SkipIfEnvModel(_Model):
+    """Skip when an environment variable is set, or with ``when: unset`` when it is not."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    reason: Text
+    when: Literal["set", "unset"] = "set"
+
+
+class XfailModel(_Model):
+    """Expect the case to fail; ``strict`` (the default) fails it when it passes."""
+
+    reason: Text
+    strict: bool = True
+
+
+class MarksModel(_Model):
+    """``marks:`` of a case or suite."""
+
+    skip: Text | None = None
+    xfail: XfailModel | Text | None = None
+    skipif_env: SkipIfEnvModel | list[SkipIfEnvModel] | None = None
+
+
+class ExpectedModel(_Model):
+    """``expected:``: what must hold of an answer. At least one requirement."""
+
+    validations: list[Rule] = []
+    expected_keywords: list[Text] = []
+    forbidden_keywords: list[Text] = []
+    expected_imports: list[Text] = []
+
+    @model_validator(mode="after")
+    def _is_not_empty(self) -> ExpectedModel:
+        if not (
+            self.validations or self.expected_keywords or self.forbidden_keywords or self.expected_imports
+        ):
+            raise ValueError(
+                "is empty, so the case could never fail; add at least one check under `validations`"
+            )
+        return self
+
+
+class StepModel(_Model):
+    """One call of a case of several: a tool, a resource or a prompt."""
+
+    tool: Text | None = None
+    resource: Text | None = None
+    prompt: Text | None = None
+    input: dict[str, Any] = {}
+    expected: ExpectedModel | None = None
+    capture: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text] = {}
+    timeout: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _has_one_target(self) -> StepModel:
+        targets = [name for name in ("tool", "resource", "prompt") if getattr(self, name) is not None]
+        if len(targets) != 1:
+            found = " and ".join(f"`{name}`" for name in targets) or "none of them"
+            raise ValueError(f"needs exactly one of `tool`, `resource` or `prompt`, and has {found}")
+        if self.resource is not None and self.input:
+            raise ValueError("a resource takes no `input`; put its parameters into the URI")
+        return self
+
+
+class CaseModel(_Model):
+    """One entry of ``tests:``."""
+
+    id: CaseId
+    name: Text | None = None
+    description: str = ""
+    tool: Text | None = None
+    project: Text | None = None
+    difficulty: Difficulty | None = None
+    input: dict[str, Any] | None = None
+    expected: ExpectedModel | None = None
+    steps: Annotated[list[StepModel], Field(min_length=1)] | None = None
+    tags: list[Text] = []
+    server: Text | None = None
+    fresh: bool | None = None
+    stateful: bool | None = None
+    timeout: Seconds | None = None
+    send_project: bool | None = None
+    fixtures: list[Text] = []
+    marks: MarksModel = MarksModel()
+
+    @model_validator(mode="after")
+    def _is_one_call_or_steps(self) -> CaseModel:
+        single = {"tool": self.tool, "input": self.input, "expected": self.expected}
+        if self.steps is not None:
+            both = [name for name, value in single.items() if value is not None]
+            if both:
+                raise ValueError(f"has both `steps` and `{both[0]}`; move `{both[0]}` into a step")
+            if not any(step.expected for step in self.steps):
+                raise ValueError("none of its `steps` has `expected`, so the case could never fail")
+            return self
+        missing = [name for name, value in single.items() if value is None]
+        if missing:
+            words = " and ".join(f"`{name}`" for name in missing)
+            raise ValueError(f"lacks {words} (or give `steps` instead of `tool`, `input` and `expected`)")
+        return self
+
+
+class GatesModel(_Model):
+    """``gates:`` of a suite."""
+
+    pass_rate: Share | None = None
+    average_confidence: Annotated[float, Field(ge=0, le=100)] | None = None
+    p95_latency_ms: Annotated[float, Field(gt=0)] | None = None
+    no_new_failures: bool = False
+
+
+class ScenarioSettings(_Model):
+    """What a scenario suite is run against and held to; an entry of ``scenario:`` in ``mcpeval.yaml``."""
+
+    server: Text | None = Field(None, description="name of the server; not needed when there is only one")
+    tool_prefix: str = Field("", description="put in front of every tool alias")
+    tools: dict[Text, Text] = Field({}, description="tool alias → name on the server; wins over tool_prefix")
+    send_project: bool = Field(True, description="pass the case's project to the tool as argument `project`")
+    concurrency: Annotated[int, Field(ge=1, le=256)] = Field(1, description="calls in flight at once")
+    timeout: Seconds = Field(60.0, description="seconds a call may take")
+    fresh: bool = Field(False, description="a private connection for every case")
+    stateful: bool = Field(False, description="cases build on each other: never call ahead")
+    gates: GatesModel = Field(GatesModel(), description="rules over the whole suite that can fail the run")
+    baseline: Text | None = Field(None, description="file of committed case outcomes, for no_new_failures")
+
+
+class SuiteModel(ScenarioSettings):
+    """A whole scenario file. Settings given here win over ``mcpeval.yaml``."""
+
+    kind: Literal["scenario"] = "scenario"
+    name: Text | None = None
+    project: Text | None = None
+    version: str = ""
+    tests: Annotated[list[CaseModel], Field(min_length=1)]
+    marks: MarksModel = MarksModel()

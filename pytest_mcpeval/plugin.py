@@ -1,0 +1,50 @@
+"""pytest's door: options, markers and fixtures. Without ``--mcpeval`` nothing else of the package is imported."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_mcpeval import hooks
+from pytest_mcpeval.fixtures import (
+    mcpeval_async_call,
+    mcpeval_async_client,
+    mcpeval_call,
+    mcpeval_client,
+    mcpeval_expect,
+)
+from pytest_mcpeval.settings import add_options, is_enabled
+
+__all__ = [
+    "mcpeval_async_call",
+    "mcpeval_async_client",
+    "mcpeval_call",
+    "mcpeval_client",
+    "mcpeval_expect",
+]
+
+MARKERS = (
+    "mcpeval_server(name): the MCP server a test talks to",
+    "mcpeval_checks(**checks): checks on what the test returned, or on the last answer it got",
+    "mcpeval_case(project=, difficulty=, tags=[], name=): where a test written in Python is counted",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare options and ini keys."""
+    add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks offered to conftest files."""
+    pluginmanager.add_hookspecs(hooks)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare markers; with ``--mcpeval``, take this process's part in the session."""
+    for line in MARKERS:
+        config.addinivalue_line("markers", line)
+    if is_enabled(config):
+        from pytest_mcpeval.run import take_part
+
+        take_part(config)

@@ -1,0 +1,40 @@
+"""The text of a failure, as pytest's reports expect it: one line for the summary, the rest with colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The one line that pytest shows in its short summary and junit in ``message``."""
+
+    message: str
+    path: str = ""
+    lineno: int = 0
+
+
+class FailureText:
+    """A failure in words. Lines that begin with ✗ are red, with ✓ green, with ? yellow."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.reprcrash = Crash(text.partition("\n")[0])
+
+    def __str__(self) -> str:
+        return self.text
+
+    def toterminal(self, writer: Any) -> None:
+        """Write the text; pytest calls this wherever it shows a failure."""
+        for line in self.text.split("\n"):
+            writer.line(line, **_markup(line))
+
+
+def _markup(line: str) -> dict[str, bool]:
+    start = line.lstrip()[:1]
+    if start == "✗":
+        return {"red": True}
+    if start == "✓":
+        return {"green": True}
+    return {"yellow": True} if start == "?" else {}

@@ -1,0 +1,89 @@
+"""``report.md``: the tables, gates and failures of a run, for people and pull requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_mcpeval.baseline import write_atomically
+from pytest_mcpeval.reports.tables import Table
+from pytest_mcpeval.reports.text import visible
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.judging import Evaluation
+    from pytest_mcpeval.samples import Sample
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&@:])")
+
+
+def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> None:
+    """Write the report; ``started`` is an ISO time."""
+    write_atomically(path, "\n".join(_lines(evaluation, started, seconds)) + "\n")
+
+
+def escaped(text: str) -> str:
+    """Untrusted text as literal Markdown on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
+
+
+def _lines(evaluation: Evaluation, started: str, seconds: float) -> Iterator[str]:
+    yield f"# Evaluation report: {evaluation.verdict.replace('_', ' ')}"
+    yield from _gates(evaluation)
+    for table in evaluation.tables:
+        if table.rows:
+            yield from _table(table)
+    yield from _failures(evaluation)
+    yield ""
+    yield "## Run"
+    yield ""
+    yield f"Started {started}, took {seconds:.1f} s."
+
+
+def _gates(evaluation: Evaluation) -> Iterator[str]:
+    if not evaluation.gates:
+        return
+    yield ""
+    yield "## Gates"
+    yield ""
+    yield "| gate | verdict | |"
+    yield "|---|---|---|"
+    for gate in evaluation.gates:
+        name = escaped(f"{gate.suite}::{gate.name}")
+        yield f"| {name} | {gate.verdict.replace('_', ' ')} | {escaped(gate.message)} |"
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield ""
+    yield f"## {escaped(table.title)}"
+    yield ""
+    yield f"| {' | '.join(escaped(cell) for cell in table.header)} |"
+    yield f"|---|{'---:|' * (len(table.header) - 1)}"
+    for row in table.rows:
+        yield f"| {' | '.join(escaped(cell) for cell in row.cells)} |"
+
+
+def _failures(evaluation: Evaluation) -> Iterator[str]:
+    failed = [
+        (suite.key, sample)
+        for suite in evaluation.suites
+        for sample in suite.samples
+        if sample.outcome in ("failed", "tolerated", "error")
+    ]
+    if failed:
+        yield ""
+        yield "## Failures"
+    for key, sample in failed:
+        yield from _failure(key, sample)
+
+
+def _failure(key: str, sample: Sample) -> Iterator[str]:
+    yield ""
+    yield f"### {escaped(f'{key}::{sample.id}')} ({sample.outcome})"
+    yield ""
+    yield escaped(sample.message)
+    yield ""
+    for check in sample.checks:
+        mark = "x" if check.passed else " "
+        yield f"- [{mark}] {escaped(check.name)}: {escaped(check.message)}"

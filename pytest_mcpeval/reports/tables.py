@@ -1,0 +1,32 @@
+"""Tables as data: kinds make them, the terminal, Markdown and html reports render them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Tone = Literal["", "good", "fair", "bad"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table; ``tone`` says how its last cell is to be felt."""
+
+    cells: tuple[str, ...]
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table. The first column is text, the others are figures; a table without rows is not shown."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def tone_of_rate(rate: float) -> Tone:
+    """How a pass rate in percent is felt: good from 80, fair from 60."""
+    if rate >= 80:
+        return "good"
+    return "fair" if rate >= 60 else "bad"

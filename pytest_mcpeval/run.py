@@ -1,0 +1,96 @@
+"""The parts a process can play: serial (everything), controller (judges), worker (runs items)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from pytest_mcpeval.collection import DataFileCollectors
+from pytest_mcpeval.executing import Executor, runs_whole_files
+from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.python_cases import PythonCases
+from pytest_mcpeval.reporting import Reporter
+from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.session_key import runtime_key
+from pytest_mcpeval.settings import settings_from
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+Role = Literal["serial", "controller", "worker"]
+
+
+def role_of(config: pytest.Config) -> Role:
+    """The part this process plays."""
+    if hasattr(config, "workerinput"):
+        return "worker"
+    distributed = config.getoption("dist", "no") != "no" and not config.option.collectonly
+    return "controller" if distributed else "serial"
+
+
+def take_part(config: pytest.Config) -> None:
+    """Register what this process needs for its part.
+
+    Raises:
+        pytest.UsageError: A hook registered a kind or check whose name is taken.
+    """
+    role = role_of(config)
+    runtime = _runtime(config)
+    config.stash[runtime_key] = runtime
+    _add_datasets_to_testpaths(config, runtime)
+    if role != "controller":
+        config.pluginmanager.register(DataFileCollectors(runtime), "mcpeval-collectors")
+        executor = Executor(runtime, whole_files=runs_whole_files(config), is_worker=role == "worker")
+        config.pluginmanager.register(executor, "mcpeval-executor")
+        config.pluginmanager.register(PythonCases(runtime), "mcpeval-python-cases")
+    if role != "worker":
+        reporter = Reporter(runtime, config)
+        config.pluginmanager.register(reporter, "mcpeval-reporter")
+        _register_html(config, reporter)
+    if role == "controller":
+        config.pluginmanager.register(WorkerNotes(config.getoption("dist")), "mcpeval-worker-notes")
+
+
+def _runtime(config: pytest.Config) -> Runtime:
+    try:
+        checks = BUILTIN.with_types(_flat(config.hook.pytest_mcpeval_checks()))
+        kinds = registered_kinds(checks, _flat(config.hook.pytest_mcpeval_kinds()))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    return Runtime(settings_from(config), kinds, checks)
+
+
+def _flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
+    return [entry for entries in lists for entry in entries]
+
+
+def _add_datasets_to_testpaths(config: pytest.Config, runtime: Runtime) -> None:
+    """With ini `testpaths` and no paths on the command line, the dataset directories are meant too."""
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    listed = {(config.rootpath / path).resolve() for path in config.args}
+    for directory in runtime.settings.datasets:
+        if directory.is_dir() and directory.resolve() not in listed:
+            config.args.append(str(directory))
+
+
+def _register_html(config: pytest.Config, reporter: Reporter) -> None:
+    if config.pluginmanager.hasplugin("html"):
+        from pytest_mcpeval.reports.html import HtmlReport
+
+        config.pluginmanager.register(HtmlReport(reporter), "mcpeval-html")
+
+
+class WorkerNotes:
+    """Tells workers what only the controller knows."""
+
+    def __init__(self, distribution: str) -> None:
+        self._distribution = distribution
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        """How items are distributed decides how far a worker may call ahead."""
+        node.workerinput["mcpeval_distribution"] = self._distribution

@@ -1,0 +1,100 @@
+"""What one process knows while it runs: settings, kinds, loaded suites, open connections."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.ahead import Ahead
+from pytest_mcpeval.kinds.base import Kind, Suite
+from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.project_file import PROJECT_FILE_NAME, ProjectFiles
+from pytest_mcpeval.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
+    from pytest_mcpeval.servers.connections import Connection, Connections
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+
+__all__ = ["PROJECT_FILE_NAME", "Runtime"]
+
+
+class Runtime:
+    """The state of one pytest process. Connections open on first use and close with `close`."""
+
+    def __init__(self, settings: Settings, kinds: Mapping[str, Kind[Any]], checks: CheckRegistry) -> None:
+        self.settings = settings
+        self.kinds = dict(kinds)
+        self.checks = checks
+        self.project_files = ProjectFiles(settings.rootdir, self.kinds)
+        self.ahead = Ahead(self)
+        self._suites: dict[Path, Suite[Any] | None] = {}
+        self._connections: Connections | None = None
+
+    def key(self, path: Path) -> str:
+        """A path relative to the root directory, with forward slashes."""
+        return Path(os.path.relpath(path, self.settings.rootdir)).as_posix()
+
+    def kind(self, name: str) -> Kind[Any]:
+        """The kind of that name."""
+        return self.kinds[name]
+
+    @property
+    def suites(self) -> list[Suite[Any]]:
+        """The suites loaded so far."""
+        return [suite for suite in self._suites.values() if suite is not None]
+
+    def suite(self, path: Path) -> Suite[Any] | None:
+        """The suite in a data file, loaded once; None for a support file.
+
+        Raises:
+            DataFileError: With every problem of the file.
+        """
+        if path not in self._suites:
+            self._suites[path] = self._load(path)
+        return self._suites[path]
+
+    def _load(self, path: Path) -> Suite[Any] | None:
+        document = load(path, cache_directory=self.settings.cache_directory)
+        kind, shape = self._recognise(document)
+        if shape == "support":
+            return None
+        place = self.project_files.place(path, self.key(path), kind)
+        return kind.load(document, place)
+
+    def _recognise(self, document: Document) -> tuple[Kind[Any], str]:
+        declared = document.data.get("kind") if isinstance(document.data, dict) else None
+        if isinstance(declared, str) and declared in self.kinds:
+            return self.kinds[declared], "suite"
+        for kind in self.kinds.values():
+            shape = kind.recognise(document.data)
+            if shape is not None:
+                return kind, shape
+        known = "; ".join(kind.shape_description for kind in self.kinds.values())
+        message = (
+            f"no known shape of data file. Known: {known}. "
+            "Add the missing key, say `kind:`, or leave the file alone with the ini key mcpeval_ignore"
+        )
+        raise DataFileError((Problem(document.path, 1, message),))
+
+    def connection(self, definition: ServerDefinition, *, fresh: bool = False) -> Connection:
+        """A connection to a server: the warm one of this process, or a private one.
+
+        Raises:
+            ServerStartError: The server cannot be started or reached.
+            ServerConfigError: An environment variable its definition names is not set.
+        """
+        if self._connections is None:
+            from pytest_mcpeval.servers.connections import Connections
+
+            self._connections = Connections()
+        return self._connections.get(definition, fresh=fresh)
+
+    def close(self) -> None:
+        """Close every connection and forget calls in flight."""
+        self.ahead.close()
+        if self._connections is not None:
+            self._connections.close()
+            self._connections = None

@@ -1,0 +1,138 @@
+"""Options and ini keys → one frozen `Settings`. What belongs to a directory is in `project_file`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+DATA_FILE_PATTERNS = (
+    "*.eval.yaml",
+    "*.eval.yml",
+    "*.eval.json",
+    "*.eval.jsonl",
+    "agent.yaml",
+    "*.agent.yaml",
+    "*.golden.*",
+    "*.attacks.*",
+    "*.scenarios.*",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line and the ini file say about this session.
+
+    ``datasets`` are absolute directories; ``data_files`` and ``ignore`` are glob patterns. ``projects``,
+    ``tags`` and ``difficulties`` select cases; empty means all. ``concurrency`` overrides every suite's own.
+    """
+
+    rootdir: Path
+    datasets: tuple[Path, ...] = ()
+    data_files: tuple[str, ...] = DATA_FILE_PATTERNS
+    ignore: tuple[str, ...] = ()
+    projects: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    difficulties: frozenset[str] = frozenset()
+    concurrency: int | None = None
+    bless: bool = False
+    report_directory: Path | None = None
+    cache_directory: Path | None = None
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare every option and ini key of the plugin."""
+    group = parser.getgroup("mcpeval", "evals of MCP systems (pytest-mcpeval)")
+    group.addoption(
+        "--mcpeval", action="store_true", help="collect and run evals; without it the plugin is inert"
+    )
+    group.addoption(
+        "--mcpeval-bless",
+        action="store_true",
+        help="write the baselines of this run; refused when the run is red, partial or filtered",
+    )
+    group.addoption("--mcpeval-report", metavar="DIR", help="write report.json and report.md into DIR")
+    group.addoption(
+        "--mcpeval-project",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only cases of this project (repeatable)",
+    )
+    group.addoption(
+        "--mcpeval-tag",
+        action="append",
+        default=[],
+        metavar="TAG",
+        help="only cases with this tag (repeatable)",
+    )
+    group.addoption(
+        "--mcpeval-difficulty",
+        action="append",
+        default=[],
+        metavar="LEVEL",
+        choices=("basic", "intermediate", "advanced"),
+        help="only cases of this difficulty: basic, intermediate or advanced (repeatable)",
+    )
+    group.addoption(
+        "--mcpeval-concurrency",
+        type=_positive,
+        metavar="N",
+        help="calls in flight at once, for every suite (a suite's own `concurrency` otherwise)",
+    )
+    parser.addini(
+        "mcpeval", "collect and run evals without --mcpeval on the command line", "bool", default=False
+    )
+    parser.addini(
+        "mcpeval_datasets", "directories in which every data file is a suite", "args", default=["datasets"]
+    )
+    parser.addini(
+        "mcpeval_files",
+        "names of data files outside the dataset directories",
+        "args",
+        default=list(DATA_FILE_PATTERNS),
+    )
+    parser.addini(
+        "mcpeval_ignore",
+        "globs, relative to the root directory, of data files to leave alone",
+        "args",
+        default=[],
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"expected a whole number from 1, found {text!r}")
+    return int(text)
+
+
+def is_enabled(config: pytest.Config) -> bool:
+    """Whether this session was asked to run evals."""
+    return bool(config.getoption("mcpeval") or config.getini("mcpeval"))
+
+
+def settings_from(config: pytest.Config) -> Settings:
+    """The frozen settings of this session."""
+    root = config.rootpath
+    report = config.getoption("mcpeval_report")
+    return Settings(
+        rootdir=root,
+        datasets=tuple(root / name for name in config.getini("mcpeval_datasets")),
+        data_files=tuple(config.getini("mcpeval_files")),
+        ignore=tuple(config.getini("mcpeval_ignore")),
+        projects=frozenset(config.getoption("mcpeval_project")),
+        tags=frozenset(config.getoption("mcpeval_tag")),
+        difficulties=frozenset(config.getoption("mcpeval_difficulty")),
+        concurrency=config.getoption("mcpeval_concurrency"),
+        bless=config.getoption("mcpeval_bless"),
+        report_directory=config.invocation_params.dir / report if report else None,
+        cache_directory=_cache_directory(config),
+    )
+
+
+def _cache_directory(config: pytest.Config) -> Path | None:
+    if not config.pluginmanager.hasplugin("cacheprovider"):
+        return None
+    return config.cache.mkdir("mcpeval") if config.cache is not None else None
