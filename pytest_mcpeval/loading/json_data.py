@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from .json_syntax import syntax_problem
 from .limits import Limits
 from .parsed import EntryLines, Parsed
 from .problems import DataFileError, Problem
 from .source import LINE_BREAK, Source
-from .wording import shortened
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _CONTAINERS = (dict, list)
@@ -89,20 +89,6 @@ def measured(data: Any, limits: Limits) -> tuple[int, int]:
             raise _SuspectError("over the limits")
         level = [child for node in level for child in _children(node) if type(child) in _CONTAINERS]
     return nodes, depth
-
-
-def syntax_problem(text: str, error: json.JSONDecodeError) -> str:
-    """A syntax error in plain words, with the text it stumbled on."""
-    found = LINE_BREAK.split(text[error.pos : error.pos + 30])[0]
-    rest = f", found {shortened(found, 20)}" if found.strip() else ", found the end of the line or file"
-    hint = ""
-    if error.msg.startswith("Illegal trailing comma") or found[:1] in ("]", "}"):
-        hint = "; remove the comma before it"
-    elif found[:1] == "'" or "property name" in error.msg:
-        hint = "; names and texts need double quotes"
-    elif found.startswith(("//", "/*", "#")):
-        hint = "; JSON has no comments"
-    return f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}{rest}{hint}"
 
 
 def _children(node: Any) -> Any:

@@ -11,7 +11,7 @@ from .limits import Limits
 from .parsed import Parsed
 from .problems import DataFileError, Problem
 from .source import Source, read
-from .wording import choice, suggestion
+from .wording import choice
 
 DEFAULT_LIMITS = Limits()
 
@@ -45,7 +45,7 @@ def _parse(source: Source, suffix: str, limits: Limits, cache_directory: Path | 
 
 def _unknown_suffix(suffix: str) -> str:
     found = f"has the suffix {suffix}" if suffix else "has no suffix"
-    return f"{found}: expected {choice(PARSERS)}{suggestion(suffix, PARSERS)}"
+    return f"{found}: expected {choice(PARSERS)}"
 
 
 def _yaml(source: Source, limits: Limits) -> Parsed:

@@ -211,7 +211,7 @@ def _member_meant(path: tuple[Key, ...], members: list[list[_Finding]], level: i
         if not any(finding.place.path == path and is_mismatch(finding.type) for finding in found)
     ]
     if fitting:
-        return min(fitting, key=len)
+        return min(fitting, key=_distance)
     findings = [finding for found in members for finding in found if finding.place.path == path]
     words = dict.fromkeys(finding.expected for finding in findings if finding.expected)
     union = findings[0].place.unions[level]
@@ -219,6 +219,11 @@ def _member_meant(path: tuple[Key, ...], members: list[list[_Finding]], level: i
     return [
         replace(findings[0], type="union", expected=union.expected or " or ".join(words), candidates=options)
     ]
+
+
+def _distance(found: list[_Finding]) -> tuple[int, int]:
+    """How far a value is from a member of a union: its findings, then those without a suggestion."""
+    return len(found), sum("did you mean" not in finding.text for finding in found)
 
 
 def _value_at(data: Any, keys: Iterable[Key]) -> Any:

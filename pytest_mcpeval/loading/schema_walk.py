@@ -132,7 +132,8 @@ class Walk:
         for choice in union["choices"]:
             schema, label = choice if isinstance(choice, tuple) else (choice, None)
             if name in (label, *self.names(schema)) or name.startswith(f"{schema['type']}["):
-                return schema
+                member: Schema = schema
+                return member
         return None
 
     def names(self, schema: Schema) -> tuple[str, ...]:

@@ -55,13 +55,13 @@ def candidates(context: Mapping[str, Any], key: str = "expected") -> list[str]:
 def _constraint(error_type: str, context: Mapping[str, Any]) -> str | None:
     match error_type:
         case "greater_than":
-            return f"a number above {context['gt']}"
+            return f"a number above {_bound(context['gt'])}"
         case "greater_than_equal":
-            return f"a number of at least {context['ge']}"
+            return f"a number of at least {_bound(context['ge'])}"
         case "less_than":
-            return f"a number below {context['lt']}"
+            return f"a number below {_bound(context['lt'])}"
         case "less_than_equal":
-            return f"a number of at most {context['le']}"
+            return f"a number of at most {_bound(context['le'])}"
         case "string_too_short" if context["min_length"] == 1:
             return "a text that is not empty"
         case "string_too_short":
@@ -75,3 +75,8 @@ def _constraint(error_type: str, context: Mapping[str, Any]) -> str | None:
         case "too_long":
             return f"at most {counted(context['max_length'], 'entry', 'entries')}"
     return None
+
+
+def _bound(bound: object) -> object:
+    """A bound without the ``.0`` that pydantic adds."""
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound

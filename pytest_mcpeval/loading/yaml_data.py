@@ -199,7 +199,7 @@ class _Builder:
             return key
         if type(event) is ScalarEvent:
             text = event.value
-            self.report(event, f"the key {shortened(text)} is not a text: quote it, {shown(text)}")
+            self.report(event, f"the key {shortened(text)} is not a text: quote it: {shown(text)}")
         else:
             self.report(event, f"a key must be a text, found {shown(key)}")
         return None

@@ -62,10 +62,9 @@ class Events:
             return self._control_character(error)
         if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
             return self._source.error(0, f"is not YAML: {error}")
-        context = ""
-        if error.context and error.context_mark is not None:
-            context = f" {error.context} that starts on line {self.editor_line(error.context_mark.line)}"
-        mark = error.problem_mark
+        mark, start, context = error.problem_mark, error.context_mark, ""
+        if error.context and start is not None and start.line != mark.line:
+            context = f" {error.context} that starts on line {self.editor_line(start.line)}"
         hint = self._hint(error.problem or "", mark.line, mark.column)
         return self._source.error(self.editor_line(mark.line), f"is not YAML: {error.problem}{context}{hint}")
 
