@@ -131,7 +131,7 @@ class Connections:
     def redact(self, text: str) -> str:
         """The text with the secrets of all servers replaced by their names."""
         replacements: dict[str, str] = {}
-        for definition in {*self._definitions.values(), *self._opening}:
+        for definition in {*self._definitions.values(), *tuple(self._opening)}:
             replacements |= secrets(definition, self._environ)
         return redact(text, replacements)
 

@@ -70,12 +70,16 @@ def _http_error(session: Session, error: Exception, exchange: Exchange) -> CallE
         return CallError("refused", words, http_status=status)
     session.suspect = True
     if exchange.is_json and isinstance(error, MCPError) and error.code != types.INTERNAL_ERROR:
-        return CallError("protocol", f"{_rpc_words(error)} ({words})", http_status=status)
+        return CallError("protocol", _rpc_words(error, f"; {words}"), http_status=status)
     return CallError("http", words, http_status=status)
 
 
 async def _broken(session: Session, what: str) -> CallError:
+    session.stop()
     if session.files is None:
+        # The transport's own exception surfaces where the connection is kept open, a moment later.
+        with anyio.move_on_after(_ENDING_SECONDS):
+            await session.ended.wait()
         cause = "" if session.failure is None else f": {plain_words(session.failure)}"
         return CallError("connection", f"the connection broke during {what}{cause}")
     ending = await wait_for_ending(session)
@@ -120,8 +124,8 @@ def _start_reason(session: Session, error: BaseException, ending: Ending | None)
     return _rpc_words(leaf) if isinstance(leaf, MCPError) else plain_words(error)
 
 
-def _rpc_words(error: MCPError) -> str:
-    return f"{error.message[:_MESSAGE_LENGTH]} (JSON-RPC {error.code})"
+def _rpc_words(error: MCPError, more: str = "") -> str:
+    return f"{error.message[:_MESSAGE_LENGTH]} (JSON-RPC {error.code}{more})"
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -41,7 +41,7 @@ class Session:
     ``definition`` has its variables expanded, ``shown_url`` is its URL before that. ``in_process`` is the
     server object of a ``module`` definition. ``suspect`` says that the last call went so wrong that the
     server should be asked for a sign of life; ``dead`` that the session is of no more use, and ``failure``
-    why, if known.
+    why, if known; ``ended`` that nothing of it is left.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Session:
         self.tools: tuple[Tool, ...] | None = None
         self._in_process = in_process
         self._connected_at = 0
+        self.ended = anyio.Event()
         self._stop = anyio.Event()
         self._tasks: anyio.abc.TaskGroup | None = None
 
@@ -78,6 +79,7 @@ class Session:
                 ready.set_exception(start_error(self, error, ending))
         finally:
             self.dead = True
+            self.ended.set()
             ready.cancel()
 
     async def _stay(self, ready: Future[None]) -> None:
@@ -139,7 +141,9 @@ class Session:
             with anyio.fail_after(seconds):
                 await self.live().send_request(types.PingRequest(), types.EmptyResult)
         except MCPError as error:
-            return not exchange.failed and error.code != types.CONNECTION_CLOSED
+            # Later protocol versions have no ping, and say so with HTTP 404.
+            known = not exchange.failed or (error.code == types.METHOD_NOT_FOUND and exchange.is_json)
+            return known and error.code != types.CONNECTION_CLOSED
         except Exception:
             return False
         return True

@@ -1,0 +1,238 @@
+"""Server definitions: read from files, variables expanded, ``MCP_URL`` applied."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.servers import ServerConfigError, ServerDefinition, apply_mcp_url, expand
+from pytest_mcpeval.servers.schema import parse_servers
+from pytest_mcpeval.servers.variables import redact, secrets
+
+
+def mcp_json(directory: Path, servers: dict[str, Any], **more: Any) -> dict[str, ServerDefinition]:
+    path = directory / ".mcp.json"
+    path.write_text(json.dumps({"mcpServers": servers, **more}, indent=1), encoding="utf-8")
+    return parse_servers(load(path))
+
+
+def project_file(directory: Path, text: str) -> dict[str, ServerDefinition]:
+    path = directory / "mcpeval.yaml"
+    path.write_text(text, encoding="utf-8")
+    return parse_servers(load(path), "servers")
+
+
+def problems(directory: Path, text: str) -> list[str]:
+    with pytest.raises(DataFileError) as raised:
+        project_file(directory, text)
+    return [f"{problem.line}: {problem.message}" for problem in raised.value.problems]
+
+
+def test_a_stdio_server(tmp_path: Path) -> None:
+    entry = {"command": "python", "args": ["-m", "docs"], "env": {"A": "1"}, "cwd": "sub"}
+    assert mcp_json(tmp_path, {"docs": entry}) == {
+        "docs": ServerDefinition(
+            "docs",
+            "stdio",
+            command="python",
+            args=("-m", "docs"),
+            env={"A": "1"},
+            cwd="sub",
+            directory=tmp_path,
+            origin=f"{tmp_path / '.mcp.json'}:3",
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("type_", "transport"),
+    [
+        (None, "http"),
+        ("http", "http"),
+        ("streamable-http", "http"),
+        ("streamableHttp", "http"),
+        ("sse", "sse"),
+    ],
+)
+def test_an_http_server(tmp_path: Path, type_: str | None, transport: str) -> None:
+    entry = {"url": "http://localhost/mcp", "headers": {"X": "y"}} | ({"type": type_} if type_ else {})
+    found = mcp_json(tmp_path, {"web": entry})["web"]
+    assert (found.transport, found.url, found.headers) == (transport, "http://localhost/mcp", {"X": "y"})
+
+
+def test_servers_in_a_project_file(tmp_path: Path) -> None:
+    text = """\
+servers:
+  one: {command: node, args: [--port, 80]}
+  two: {module: "pkg.mod:make", start_timeout: 2}
+"""
+    found = project_file(tmp_path, text)
+    assert found["one"].args == ("--port", "80")
+    assert (found["two"].transport, found["two"].module) == ("module", "pkg.mod:make")
+    assert (found["two"].start_timeout, found["two"].directory) == (2.0, tmp_path)
+
+
+def test_keys_of_other_hosts_are_ignored_in_mcp_json(tmp_path: Path) -> None:
+    entry = {"command": "x", "alwaysAllow": ["a"], "timeout": 5, "disabled": False}
+    found = mcp_json(tmp_path, {"a": entry, "b": {"command": "y", "disabled": True}}, inputs=[])
+    assert list(found) == ["a"]
+
+
+def test_keys_of_other_hosts_are_unknown_in_a_project_file(tmp_path: Path) -> None:
+    found = problems(tmp_path, "servers:\n  a:\n    command: x\n    timeout: 5\n")
+    assert len(found) == 1
+    assert found[0].startswith("4: ")
+    assert "timeout" in found[0]
+
+
+def test_all_problems_at_once_each_at_its_line(tmp_path: Path) -> None:
+    text = """\
+servers:
+  both:
+    command: x
+    url: http://localhost
+  nothing: {}
+  typo:
+    comand: x
+  foreign:
+    url: http://localhost
+    args: [a]
+  wrong:
+    type: sse
+    command: x
+  unknown:
+    type: pigeon
+    url: http://localhost
+"""
+    found = problems(tmp_path, text)
+    assert found[:2] == [
+        "4: server 'both': has command and url: expected one of them",
+        "5: server 'nothing': expected one of command, url and module",
+    ]
+    assert found[2].startswith("7: ")
+    assert "command" in found[2]
+    assert found[3] == "10: server 'foreign': args goes with command, but this server has url"
+    assert found[4] == "12: server 'wrong': type sse goes with url, but this server has command"
+    assert found[5].startswith("15: ")
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("servers: [a]", 1), ("servers:\n  a: 5", 2), ("servers:\n  a: {command: [x]}", 2), ("others: {}", 1)],
+)
+def test_wrong_shapes(tmp_path: Path, text: str, line: int) -> None:
+    assert problems(tmp_path, text)[0].startswith(f"{line}: ")
+
+
+def test_an_unknown_key_beside_mcp_servers(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match='unknown key "mcpServer": expected "mcpServers"'):
+        mcp_json(tmp_path, {}, mcpServer={})
+
+
+def stdio(**fields: Any) -> ServerDefinition:
+    return ServerDefinition("docs", "stdio", command="run", origin="conf.yaml:3", **fields)
+
+
+def test_variables_are_expanded(tmp_path: Path) -> None:
+    definition = stdio(
+        args=("${A}-${B:-two}", "${EMPTY:-three}", "$A ${}"),
+        env={"KEY": "${A}"},
+        cwd="${DIR}",
+        directory=tmp_path,
+    )
+    found = expand(definition, {"A": "one", "EMPTY": "", "DIR": "deep"})
+    assert found.args == ("one-two", "three", "$A ${}")
+    assert found.env == {"KEY": "one"}
+    assert found.cwd == str(tmp_path / "deep")
+    assert expand(definition, {"A": "", "DIR": "/else"}).cwd == "/else"
+
+
+def test_a_process_starts_where_it_is_defined(tmp_path: Path) -> None:
+    assert expand(stdio(directory=tmp_path), {}).cwd == str(tmp_path)
+
+
+def test_an_unset_variable_is_named() -> None:
+    with pytest.raises(ServerConfigError) as raised:
+        expand(stdio(env={"KEY": "${TOKEN}"}), {})
+    assert str(raised.value) == (
+        "conf.yaml:3: server 'docs' needs the environment variable TOKEN (in env.KEY), which is not set: "
+        "set it, or write ${TOKEN:-default}"
+    )
+
+
+@pytest.mark.parametrize("form", ["${env:HOME}", "${input:key}", "${workspaceFolder}"])
+def test_a_form_of_another_host_is_refused(form: str) -> None:
+    with pytest.raises(ServerConfigError, match="a form of another host"):
+        expand(stdio(args=(form,)), {"HOME": "/"})
+
+
+def test_secrets_are_found_and_replaced() -> None:
+    definition = stdio(
+        args=("--token", "${TOKEN}", "${PLAIN}"), env={"API_KEY": "literal-key", "A": "visible"}
+    )
+    environ = {"TOKEN": "topsecret", "PLAIN": "plainly", "OTHER_TOKEN": "unrelated"}
+    found = secrets(definition, environ)
+    assert found == {"topsecret": "${TOKEN}", "literal-key": "<API_KEY>"}
+    assert redact("topsecret literal-key plainly", found) == "${TOKEN} <API_KEY> plainly"
+
+
+def test_what_is_shown_of_a_definition() -> None:
+    shown = stdio(args=("--token", "abc", "--api-key=abc", "--token", "${T}", "two words", "")).shown()
+    assert shown == "run --token *** --api-key=*** --token ${T} 'two words' ''"
+    url = "https://me:pw@host:80/path?key=abc#x"
+    assert ServerDefinition("web", "http", url=url).shown() == "https://host:80/path"
+
+
+def http(name: str, url: str = "http://old/mcp") -> ServerDefinition:
+    return ServerDefinition(name, "http", url=url)
+
+
+@pytest.mark.parametrize(
+    ("value", "url"),
+    [
+        ("http://new:3000", "http://new:3000/mcp"),
+        ("http://new:3000/", "http://new:3000/mcp"),
+        ("http://new/api", "http://new/api/mcp"),
+        ("http://new/api/mcp", "http://new/api/mcp"),
+        ("http://new/mcp/", "http://new/mcp"),
+    ],
+)
+def test_mcp_url_replaces_the_url(value: str, url: str) -> None:
+    servers = {"web": http("web"), "local": stdio()}
+    found = apply_mcp_url(servers, {"MCP_URL": value})
+    assert found == {"web": http("web", url), "local": stdio()}
+
+
+def test_mcp_url_without_any_server_defines_one() -> None:
+    assert apply_mcp_url({}, {"MCP_URL": "http://new"})["default"].url == "http://new/mcp"
+    assert apply_mcp_url({}, {}) == {}
+
+
+def test_mcp_url_and_several_http_servers() -> None:
+    with pytest.raises(ServerConfigError, match=r"several HTTP servers are defined \(a, b\)"):
+        apply_mcp_url({"a": http("a"), "b": http("b")}, {"MCP_URL": "http://new"})
+
+
+def test_mcp_url_named_in_the_one_meant() -> None:
+    servers = {"a": http("a", "${MCP_URL}/mcp"), "b": http("b")}
+    assert apply_mcp_url(servers, {"MCP_URL": "http://new"}) == servers
+
+
+@pytest.mark.parametrize("value", ["localhost:3000", "ftp://host", "http://"])
+def test_mcp_url_must_be_a_url(value: str) -> None:
+    with pytest.raises(ServerConfigError, match="expected a URL such as"):
+        apply_mcp_url({}, {"MCP_URL": value})
+
+
+def test_importing_the_package_is_cheap() -> None:
+    code = "import sys, pytest_mcpeval.servers; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    heavy = {"mcp", "mcp_types", "anyio", "httpx2", "pydantic", "pytest", "yaml"}
+    assert heavy & set(loaded.split()) == set()

@@ -1,0 +1,338 @@
+"""What happens when a server over stdio misbehaves: a clear error, and the next call works."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import tracemalloc
+from concurrent.futures import wait
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_mcpeval.servers import CallError, Connections, ServerDefinition, ServerStartError
+
+from .conftest import FAULT_SERVERS, GONE_SECONDS, Define, runs
+
+
+def call_error(connections: Connections, faulty: Define, tool: str, timeout: float = 30) -> CallError:
+    with pytest.raises(CallError) as raised:
+        connections.get(faulty()).call_tool(tool, timeout=timeout)
+    return raised.value
+
+
+def test_a_call_is_answered(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    response = connection.call_tool("ok", {"value": "then"})
+    assert (response.text, response.is_error) == ("ok then", False)
+    assert response.latency_ms > 0
+    assert (connection.server_name, connection.server_version) == ("faulty", "1.2")
+    assert connection.protocol_version == "2025-11-25"
+
+
+def test_a_connection_is_kept_warm(connections: Connections, faulty: Define) -> None:
+    first = connections.get(faulty()).call_tool("pid").text
+    assert connections.get(faulty()).call_tool("pid").text == first
+    assert connections.get(faulty(), fresh=True).call_tool("pid").text != first
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("exit_3", "the server exited with code 3 during the call of 'exit_3'"),
+        ("segfault", "the server was killed by SIGSEGV during the call of 'segfault'"),
+        ("half", "the server exited with code 0 during the call of 'half'"),
+    ],
+)
+def test_after_a_crash_the_next_call_meets_a_new_server(
+    connections: Connections, faulty: Define, tool: str, words: str
+) -> None:
+    crashed = connections.get(faulty())
+    error = call_error(connections, faulty, tool)
+    assert (error.reason, error.message, error.is_incident) == ("crashed", words, False)
+    assert not crashed.alive
+    assert connections.get(faulty()).call_tool("ok").text == "ok"
+
+
+def test_a_crash_shows_the_last_words(connections: Connections, faulty: Define) -> None:
+    assert call_error(connections, faulty, "exit_3").stderr_tail == "the disk is full"
+
+
+def test_a_server_that_died_between_calls_is_restarted(connections: Connections, faulty: Define) -> None:
+    server = psutil.Process(int(connections.get(faulty()).call_tool("pid").text))
+    launcher = server.parent()
+    assert launcher is not None
+    server.kill()
+    psutil.wait_procs([launcher], GONE_SECONDS)
+    assert connections.get(faulty()).call_tool("pid").text != str(server.pid)
+
+
+def test_a_server_that_hangs_is_replaced(connections: Connections, faulty: Define) -> None:
+    hanging = connections.get(faulty()).call_tool("pid").text
+    error = call_error(connections, faulty, "hang", timeout=0.3)
+    assert error.reason == "timeout"
+    assert error.message == "the call of 'hang' was not answered within 0.3 s"
+    assert connections.get(faulty()).call_tool("pid").text != hanging
+
+
+def test_a_timeout_leaves_a_server_that_still_answers(connections: Connections, faulty: Define) -> None:
+    before = connections.get(faulty()).call_tool("pid").text
+    error = call_error(connections, faulty, "meet", timeout=0.3)
+    assert error.reason == "timeout"
+    assert connections.get(faulty()).call_tool("pid").text == before
+
+
+def test_calls_overlap(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    futures = [connection.start_tool("meet") for _ in range(16)]
+    assert {future.result().text for future in futures} == {"met"}
+
+
+def test_garbage_on_stdout_is_told_and_harmless(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    assert connection.call_tool("garbage").text == "ok after garbage"
+    assert connection.stderr_tail() == (
+        "the server wrote 2 lines on stdout that are not JSON-RPC (the first: 'Loading model…')"
+    )
+
+
+def test_garbage_stays_out_of_the_log(
+    connections: Connections, faulty: Define, caplog: pytest.LogCaptureFixture
+) -> None:
+    connections.get(faulty("garbage-first")).call_tool("garbage")
+    connections.close()
+    assert caplog.records == []
+
+
+def test_garbage_before_the_handshake(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty("garbage-first"))
+    assert connection.call_tool("ok").text == "ok"
+    assert "'Starting server on stdio…'" in connection.stderr_tail()
+
+
+def test_a_huge_answer(connections: Connections, faulty: Define) -> None:
+    response = connections.get(faulty()).call_tool("huge", {"size": 20_000_000})
+    assert len(response.text) == 20_000_000
+    assert response.blocks[0].size == 20_000_000
+
+
+def test_a_flood_on_stderr_fills_no_memory(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    tracemalloc.start()
+    try:
+        assert connection.call_tool("flood", {"megabytes": 100}).text == "ok after the flood"
+        tail = connection.stderr_tail(2)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert tail.endswith("\nlast line of the flood")
+    assert len(tail) < 1000
+    assert peak < 5_000_000
+
+
+def test_words_before_the_handshake_are_not_those_of_a_case(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty("noisy"))
+    assert connection.stderr_tail() == ""
+    connection.call_tool("announce", {"words": "now"})
+    assert connection.stderr_tail() == "now"
+
+
+def test_a_tool_error_is_an_answer(connections: Connections, faulty: Define) -> None:
+    response = connections.get(faulty()).call_tool("fails")
+    assert (response.is_error, response.text) == (True, "no such page")
+
+
+def test_a_result_that_breaks_its_schema_is_an_answer(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    assert connection.call_tool("broken_promise").output_schema is None
+    assert connection.output_schema("broken_promise") is not None
+    assert connection.output_schema("ok") is None
+    response = connection.call_tool("broken_promise")
+    assert response.structured == {"celsius": "warm"}
+    assert response.output_schema == connection.output_schema("broken_promise")
+
+
+def test_an_answer_against_the_protocol(connections: Connections, faulty: Define) -> None:
+    error = call_error(connections, faulty, "malformed")
+    assert error.reason == "protocol"
+    assert error.message.startswith("the answer to the call of 'malformed' breaks the protocol: content")
+
+
+def test_all_pages_of_tools_are_listed(connections: Connections, faulty: Define) -> None:
+    tools = connections.get(faulty()).list_tools()
+    assert len(tools) == 17
+    assert tools[0].name == "ok"
+    assert tools[0].input_schema == {"type": "object"}
+
+
+def test_an_unknown_tool_names_near_ones(connections: Connections, faulty: Define) -> None:
+    error = call_error(connections, faulty, "exit-3")
+    assert error.reason == "unknown_tool"
+    assert error.message == "server 'faulty' has no tool 'exit-3': did you mean exit_3?"
+
+
+def test_content_is_summarised(connections: Connections, faulty: Define) -> None:
+    response = connections.get(faulty()).call_tool("mixed")
+    assert response.text == "first\nsecond"
+    summary = [(block.type, block.size, block.mime_type, block.uri) for block in response.blocks]
+    assert summary == [
+        ("text", 5, None, None),
+        ("image", 5, "image/png", None),
+        ("resource", 6, "text/plain", "demo://one"),
+        ("resource_link", 7, None, "demo://two"),
+        ("text", 6, None, None),
+    ]
+
+
+def start_error(connections: Connections, faulty: Define, *start: str, **fields: object) -> ServerStartError:
+    with pytest.raises(ServerStartError) as raised:
+        connections.get(faulty(*start, **fields))
+    return raised.value
+
+
+def test_a_server_that_exits_at_once(connections: Connections, faulty: Define) -> None:
+    error = start_error(connections, faulty, "exit-at-once", origin="conf.yaml:7")
+    assert (error.exit_code, error.repeated) == (1, False)
+    command = f"{sys.executable} {FAULT_SERVERS / 'faulty.py'} exit-at-once"
+    assert str(error) == (
+        "server 'faulty' did not start: it exited with code 1 before it answered\n"
+        f"  run as:  {command}\n"
+        "  defined: conf.yaml:7\n"
+        "  its last words:\n"
+        "    no database at db://user:hunter2-secret@host"
+    )
+
+
+def test_a_start_is_tried_once(connections: Connections, tmp_path: Path) -> None:
+    traces = tmp_path / "starts"
+    trace = ("-c", f"open({str(traces)!r}, 'a').write('x'); raise SystemExit(4)")
+    broken = ServerDefinition("broken", "stdio", sys.executable, trace)
+    for repeated in (False, True, True):
+        with pytest.raises(ServerStartError) as raised:
+            connections.get(broken)
+        assert raised.value.repeated is repeated
+    assert str(raised.value) == (
+        "server 'broken' did not start (reported above): it exited with code 4 before it answered"
+    )
+    assert traces.read_text() == "x"
+
+
+def test_secrets_are_shown_as_their_names(faulty: Define) -> None:
+    environ = {"DB_SECRET": "hunter2-secret", "PATH": os.environ["PATH"]}
+    with Connections(environ=environ) as connections:
+        definition = faulty("exit-at-once", env={"DB": "${DB_SECRET}"})
+        with pytest.raises(ServerStartError) as raised:
+            connections.get(definition)
+    assert "hunter2" not in str(raised.value)
+    assert "db://user:${DB_SECRET}@host" in str(raised.value)
+
+
+def test_a_program_that_is_no_server(connections: Connections, faulty: Define) -> None:
+    error = start_error(connections, faulty, "no-protocol")
+    assert error.reason == "it exited with code 0 before it answered"
+    assert error.stderr_tail == (
+        "the server wrote 2 lines on stdout that are not JSON-RPC (the first: 'hello')"
+    )
+
+
+def test_a_server_that_hangs_at_start(connections: Connections, faulty: Define) -> None:
+    error = start_error(connections, faulty, "hang", start_timeout=0.5)
+    assert error.reason == "no answer to the MCP handshake within 0.5 s (start_timeout)"
+    assert error.exit_code is None
+
+
+def test_a_command_that_does_not_exist(connections: Connections) -> None:
+    definition = ServerDefinition("none", "stdio", "no-such-program", ("--api-key", "abc", "--port=1"))
+    with pytest.raises(ServerStartError) as raised:
+        connections.get(definition)
+    assert str(raised.value) == (
+        "server 'none' did not start: no-such-program: command not found\n"
+        "  run as:  no-such-program --api-key *** --port=1"
+    )
+
+
+def test_a_directory_that_does_not_exist(connections: Connections, faulty: Define, tmp_path: Path) -> None:
+    error = start_error(connections, faulty, cwd="gone", directory=tmp_path)
+    assert error.reason == f"its working directory does not exist: {tmp_path / 'gone'}"
+
+
+def test_a_server_deaf_to_everything_is_gone_after_close(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty("deaf"))
+    pids = [int(connection.call_tool(tool).text) for tool in ("pid", "leave_grandchild")]
+    connection.start_tool("hang")
+    connections.close()
+    assert [pid for pid in pids if runs(pid)] == []
+
+
+def test_what_a_server_leaves_behind_is_ended(connections: Connections, faulty: Define) -> None:
+    grandchild = int(connections.get(faulty()).call_tool("leave_grandchild").text)
+    connections.close()
+    assert not runs(grandchild)
+
+
+def test_killing_the_run_leaves_no_orphan() -> None:
+    command = [sys.executable, str(FAULT_SERVERS / "holder.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        pids = json.loads(holder.stdout.readline())
+        processes = psutil.Process(holder.pid).children(recursive=True)
+        assert set(pids) <= {process.pid for process in processes}
+        holder.kill()
+    psutil.wait_procs(processes, GONE_SECONDS)
+    assert [process for process in processes if runs(process.pid)] == []
+
+
+def test_interrupting_a_wait_does_not_hold_up_the_close(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    pid = connection.call_tool("pid").text
+    started = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    started.start()
+    with pytest.raises(KeyboardInterrupt):
+        connection.call_tool("hang")
+    started.join()
+    connections.close()
+    assert not runs(int(pid))
+
+
+def test_cancelled_calls_leave_the_others_alone(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    cancelled = connection.start_tool("meet")
+    cancelled.cancel()
+    wait([cancelled], timeout=30)
+    assert connection.call_tool("ok").text == "ok"
+
+
+def test_a_closed_connection_refuses_calls(faulty: Define) -> None:
+    with Connections() as connections:
+        private = connections.get(faulty(), fresh=True)
+        private.close()
+        assert not private.alive
+        with pytest.raises(CallError) as raised:
+            private.call_tool("ok")
+        assert raised.value.reason == "crashed"
+    connections.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        connections.get(faulty())
+
+
+def test_the_environment_is_not_widened(
+    connections: Connections, faulty: Define, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "leak")
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.delenv("LANG", raising=False)
+    seen = json.loads(connections.get(faulty(env={"MINE": "1"})).call_tool("environment").text)
+    # The server is Python too, and Python itself adds LC_CTYPE where no locale is set.
+    seen.pop("LC_CTYPE", None)
+    assert set(seen) <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "MINE"}
+    assert seen["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)
+
+
+def test_a_path_of_its_own_is_left_alone(connections: Connections, faulty: Define) -> None:
+    seen = json.loads(connections.get(faulty(env={"PATH": "/bin"})).call_tool("environment").text)
+    assert seen["PATH"] == "/bin"
