@@ -39,7 +39,6 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hooks)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Declare markers; with ``--mcpeval``, take this process's part in the session."""
     for line in MARKERS:

@@ -15,7 +15,8 @@ from pytest_mcpeval.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
-    from pytest_mcpeval.servers.connections import Connection, Connections
+    from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.connections import Connections
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
 __all__ = ["PROJECT_FILE_NAME", "Runtime"]

@@ -31,11 +31,8 @@ class HtmlReport:
         """Attach checks and evidence to the report of a case."""
         text = getattr(report, "mcpeval_sample", None)
         if text is not None:
-            sample = Sample.from_json(text)
-            report.extras = [
-                *getattr(report, "extras", []),
-                {"format_type": "html", "content": _evidence(sample)},
-            ]
+            evidence = {"format_type": "html", "content": _evidence(Sample.from_json(text))}
+            setattr(report, "extras", [*getattr(report, "extras", []), evidence])  # noqa: B010
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_header(self, cells: list[str]) -> None:

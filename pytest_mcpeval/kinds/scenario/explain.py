@@ -27,9 +27,8 @@ def explain(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], sample: Sample
 
 def explain_sample(sample: Sample) -> Iterator[str]:
     """The lines on a sample alone, without its place in a file."""
-    name = sample.traits.get("name", sample.id)
-    title = sample.id if name == sample.id else f"{sample.id} ({name})"
-    yield f"{title}: {sample.message}"
+    yield sample.message
+    yield f"case: {sample.traits.get('name', sample.id)}"
     for check in sample.checks:
         yield f"  {check_line(check)}"
     answers = sample.run.get("answers", [])

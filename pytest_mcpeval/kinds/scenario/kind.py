@@ -68,7 +68,7 @@ class ScenarioKind(Kind[ScenarioSpec]):
 
     def judge(self, suite: Scenario, case: ScenarioCase, answers: list[Answer], runtime: Runtime) -> Sample:
         """Evaluate the checks of a case."""
-        return judge(suite, case, answers)
+        return judge(suite, case, answers, runtime.checks)
 
     def must_ask_again(self, answers: list[Answer]) -> bool:
         """A server that died may have been killed by the call of another case."""

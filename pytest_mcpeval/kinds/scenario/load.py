@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
 from pytest_mcpeval.kinds.scenario.checks import (
     CheckRegistry,
@@ -30,6 +32,8 @@ from pytest_mcpeval.servers.definitions import ServerDefinition
 
 Keys = tuple[str | int, ...]
 
+_ROWS = TypeAdapter(list[CaseModel])
+
 
 def load_suite(document: Document, place: Place, registry: CheckRegistry) -> Suite[ScenarioSpec]:
     """The suite in a document; a JSON Lines file is a list of cases.
@@ -37,9 +41,10 @@ def load_suite(document: Document, place: Place, registry: CheckRegistry) -> Sui
     Raises:
         DataFileError: With every problem of the file.
     """
-    rows = isinstance(document.data, list)
-    model = validate(SuiteModel, document, {"tests": document.data} if rows else document.data, at=())
-    return _Loader(document, place, registry, model, () if rows else ("tests",)).suite()
+    if isinstance(document.data, list):
+        model = SuiteModel.model_construct(tests=validate(_ROWS, document))
+        return _Loader(document, place, registry, model, ()).suite()
+    return _Loader(document, place, registry, validate(SuiteModel, document), ("tests",)).suite()
 
 
 class _Loader:
@@ -207,7 +212,7 @@ class _Loader:
         name = model.server or self.settings.server
         if name is None and len(servers) == 1:
             return next(iter(servers.values()))
-        if name in servers:
+        if name is not None and name in servers:
             return servers[name]
         known = ", ".join(sorted(servers)) or "none"
         if name is None:

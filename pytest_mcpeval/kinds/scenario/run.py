@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.kinds.scenario.capture import capture
-from pytest_mcpeval.kinds.scenario.checks import ParsedCheck, allows_error, response_metadata
-from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, filled
+from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck, allows_error, response_metadata
+from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, filled, placeholders
 from pytest_mcpeval.reports.text import shortened
 from pytest_mcpeval.samples import Check, Outcome, Sample
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.servers.connections import Connection
+    from pytest_mcpeval.servers.connection import Connection
 
 KEPT_CHARACTERS = 200_000
 """How much of an answer's text a sample keeps."""
@@ -26,13 +26,14 @@ KEPT_CHARACTERS = 200_000
 class Answer:
     """What one step brought: a response or the reason why there is none, and what was captured from it.
 
-    ``arguments`` are those sent, with captured values filled in; ``capture_problems`` maps the names that
-    could not be captured to the reason.
+    ``arguments`` are those sent, with captured values filled in; ``captured`` are the values known after this
+    step; ``capture_problems`` maps the names that could not be captured to the reason.
     """
 
     arguments: Mapping[str, Any]
     response: Response | None = None
     error: CallError | None = None
+    captured: Mapping[str, Any] = field(default_factory=dict)
     capture_problems: Mapping[str, str] = field(default_factory=dict)
     stderr_tail: str = ""
 
@@ -62,7 +63,7 @@ def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answe
         except LookupError as error:
             problems[name] = str(error)
     tail = connection.stderr_tail() if response.is_error or problems else ""
-    return Answer(arguments, response, capture_problems=problems, stderr_tail=tail)
+    return Answer(arguments, response, None, dict(captured), problems, tail)
 
 
 def _response(
@@ -79,15 +80,15 @@ def _response(
 
 def _needs_output_schema(check: ParsedCheck) -> bool:
     # Responses carry the schema a tool declares only once the tools were listed.
-    return bool(check.rule.get("output_schema")) or any(_needs_output_schema(c) for c in check.children)
+    return bool(check.rule.get("outputSchema")) or any(_needs_output_schema(c) for c in check.children)
 
 
-def judge(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], answers: list[Answer]) -> Sample:
+def judge(
+    suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], answers: list[Answer], registry: CheckRegistry
+) -> Sample:
     """Evaluate every check of every step; steps that were not reached leave theirs inconclusive."""
     spec = case.spec
-    checks = [
-        check for number, step in enumerate(spec.steps) for check in _judged(spec, number, step, answers)
-    ]
+    checks = [check for number in range(len(spec.steps)) for check in _judged(spec, number, answers, registry)]
     return Sample(
         suite=suite.key,
         kind=suite.kind,
@@ -101,14 +102,16 @@ def judge(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], answers: list[An
     )
 
 
-def _judged(spec: ScenarioSpec, number: int, step: Step, answers: list[Answer]) -> Iterator[Check]:
+def _judged(
+    spec: ScenarioSpec, number: int, answers: list[Answer], registry: CheckRegistry
+) -> Iterator[Check]:
     several = number + 1 if len(spec.steps) > 1 else None
     answer = answers[number] if number < len(answers) else None
-    for check in _checks_of(step, answer):
-        yield Check(check.rule, check.status, check.message, check.details, several)
+    for check in _checks_of(spec.steps[number], answer, registry):
+        yield replace(check, step=several)
 
 
-def _checks_of(step: Step, answer: Answer | None) -> Iterator[Check]:
+def _checks_of(step: Step, answer: Answer | None, registry: CheckRegistry) -> Iterator[Check]:
     if answer is None:
         yield from _unanswered(step.checks, "not called, because an earlier step brought no answer")
     elif answer.response is None:
@@ -117,9 +120,16 @@ def _checks_of(step: Step, answer: Answer | None) -> Iterator[Check]:
         yield Check({"type": "answered"}, "failed", answer.error.message, details)
         yield from _unanswered(step.checks, "no answer to judge")
     else:
-        yield from evaluated(step.checks, answer.response)
+        checks = [_with_captured(check, answer.captured, registry) for check in step.checks]
+        yield from evaluated(checks, answer.response)
         for name, problem in answer.capture_problems.items():
             yield Check({"type": "capture", "name": name}, "failed", f"cannot capture {name!r}: {problem}")
+
+
+def _with_captured(check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry) -> ParsedCheck:
+    """The check with captured values in place of their placeholders; others stay as they are written."""
+    used = captured and captured.keys() & set(placeholders(check.rule))
+    return registry.parse(filled(check.rule, captured)) if used else check
 
 
 def _unanswered(checks: Iterable[ParsedCheck], reason: str) -> Iterator[Check]:

@@ -54,12 +54,15 @@ def placeholders(value: Any) -> Iterator[str]:
 
 
 def filled(value: Any, captured: Mapping[str, Any]) -> Any:
-    """JSON data with every ``${name}`` replaced; a text that is one placeholder takes the value as it is."""
+    """JSON data with every ``${name}`` of a captured value replaced.
+
+    A text that is nothing but one placeholder takes the value as it is, with its type.
+    """
     if isinstance(value, str):
         whole = PLACEHOLDER.fullmatch(value)
-        if whole:
+        if whole and whole[1] in captured:
             return captured[whole[1]]
-        return PLACEHOLDER.sub(lambda match: str(captured[match[1]]), value)
+        return PLACEHOLDER.sub(lambda match: str(captured.get(match[1], match[0])), value)
     if isinstance(value, Mapping):
         return {key: filled(inner, captured) for key, inner in value.items()}
     if isinstance(value, list):
