@@ -130,7 +130,17 @@ class CaseItem(pytest.Function):
     def setup(self) -> None:
         """Set up fixtures, then the target: a target that cannot be reached is an error, not a failure."""
         super().setup()
-        self.runtime.kind(self.suite.kind).prepare(self.suite, self.case, self.runtime)
+        problem = self._problem_of_target()
+        if problem is not None:
+            # In a set-up pytest asks no item for the words: an outcome without traceback is the public way.
+            pytest.fail(problem, pytrace=False)
+
+    def _problem_of_target(self) -> str | None:
+        try:
+            self.runtime.kind(self.suite.kind).prepare(self.suite, self.case, self.runtime)
+        except (ServerStartError, ServerConfigError) as error:
+            return str(error)
+        return None
 
     def run_case(self) -> None:
         """Ask, judge, and raise when the case failed."""
