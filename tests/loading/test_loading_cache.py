@@ -116,6 +116,15 @@ def test_a_broken_entry_is_ignored_and_rewritten(
     assert entry(directory).read_bytes() == good
 
 
+def test_an_entry_is_replaced_not_overwritten(path: Path, directory: Path, tmp_path: Path) -> None:
+    load(path, cache_directory=directory)
+    entry(directory).write_bytes(b"broken")
+    reader = tmp_path / "what a reader has open"
+    os.link(entry(directory), reader)
+    load(path, cache_directory=directory)
+    assert reader.read_bytes() == b"broken"
+
+
 def test_a_directory_that_cannot_be_made_is_no_error(path: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert load(path, cache_directory=tmp_path / "file" / "below").data["tests"][1] == {"id": "two"}
@@ -144,6 +153,16 @@ def test_limits_hold_for_cached_loads(path: Path, directory: Path, limits: Limit
     with pytest.raises(DataFileError) as caught:
         load(path, cache_directory=directory, limits=limits)
     assert [problem.line for problem in caught.value.problems] in ([3], [6])
+
+
+@pytest.mark.parametrize("content", ["a: [[[1]]]\nb: &b [1]", "a: &a [[[1]]]\nb: 1", "a: &a [[1]]\nb: [*a]"])
+def test_the_depth_of_cached_loads_counts_anchors_and_aliases(
+    path: Path, directory: Path, content: str
+) -> None:
+    path.write_text(content)
+    load(path, cache_directory=directory, limits=Limits(max_depth=4))
+    with pytest.raises(DataFileError, match="nests deeper than 3 levels"):
+        load(path, cache_directory=directory, limits=Limits(max_depth=3))
 
 
 def test_limits_that_just_fit_are_met_by_cached_loads(

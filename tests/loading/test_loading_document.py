@@ -27,6 +27,9 @@ tests:
     id: two
     <<: *defaults
     limits: *defaults
+    nested:
+      - 1
+      - *defaults
 """
 
 
@@ -50,6 +53,8 @@ LINES: list[tuple[tuple[str | int, ...], int]] = [
     (("tests", 1, "tags", 1), 6),
     (("tests", 1, "limits"), 13),
     (("tests", 1, "limits", "timeout"), 4),
+    (("tests", 1, "nested", 1), 16),
+    (("tests", 1, "nested", 1, "timeout"), 4),
     (("tests", 7), 7),
     (("tests", -1), 7),
     (("project", "x"), 2),

@@ -110,6 +110,17 @@ def test_empty_files_are_refused(tmp_path: Path, content: str) -> None:
     assert problems(tmp_path, content, "suite.jsonl") == ["0: is empty: expected one JSON value per line"]
 
 
+def test_the_line_of_a_value_is_that_of_its_key(tmp_path: Path) -> None:
+    document = loaded(tmp_path, '\n{"a":\n{"b":\n[\n1,\n{"c":\n2}]},\n"d": [\n[]]}')
+    assert [document.line(), document.line("a"), document.line("a", "b"), document.line("a", "b", 0)] == [
+        2,
+        2,
+        3,
+        5,
+    ]
+    assert [document.line("a", "b", 1), document.line("a", "b", 1, "c"), document.line("d", 0)] == [6, 6, 9]
+
+
 def test_rows_have_the_lines_they_stand_on(tmp_path: Path) -> None:
     document = loaded(tmp_path, '\n{"a": 1}\r\n\n{"a": "\u2028"}\n  \n[2]', "suite.jsonl")
     assert document.data == [{"a": 1}, {"a": "\u2028"}, [2]]

@@ -58,7 +58,7 @@ class Case(Strict):
     target: Literal["heuristics"] | PythonTarget | None = None
     size: int | str | None = None
     pair: tuple[int, str] = (1, "")
-    numbers: dict[str, int] = {}
+    numbers: dict[Annotated[str, Field(max_length=9)], int] = {}
     flag: bool = True
 
     @field_validator("id")
@@ -110,6 +110,10 @@ FIELDS = [
     ("checks: [x]", 'checks[0]: expected a mapping, found "x"'),
     ("numbers: [1]", "numbers: expected a mapping, found a list with 1 entry"),
     ('numbers: {"a b": x}', 'numbers["a b"]: expected a whole number, found "x"'),
+    (
+        "numbers: {a_long_name: 1}",
+        'numbers.a_long_name: expected a text of at most 9 characters, found the key "a_long_name"',
+    ),
     ("level: esay", 'level: expected "basic" or "hard", found "esay"'),
     ("level: hrd", 'level: expected "basic" or "hard", found "hrd" (did you mean "hard"?)'),
     ("pair: [1]", "pair: expected at least 2 entries, found a list with 1 entry"),
