@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,19 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str) -> No
     suffix = Path(name).suffix
     expected = f'has the suffix {suffix}: expected ".yaml", ".yml", ".json" or ".jsonl"'
     assert only_problem(tmp_path / name).message == expected
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("content", ["a: 1", "a: ["])
+def test_the_state_of_garbage_collection_is_kept(path: Path, enabled: bool, content: str) -> None:
+    path.write_text(content)
+    try:
+        gc.enable() if enabled else gc.disable()
+        with suppress(DataFileError):
+            load(path)
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
 
 
 def test_suffixes_are_known_in_any_case(tmp_path: Path) -> None:
