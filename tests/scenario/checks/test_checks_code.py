@@ -46,7 +46,8 @@ def test_has_code_block(language: str | None, text: str, passes: bool) -> None:
         ("o1js", 'IMPORT * as o from "O1JS"', True),
         ("o1js", "import {\r\n  Field,\r\n  Proof,\r\n} from `o1js`;", True),
         ("o1js", "import 'o1js'", True),
-        ("o1js", "const o = require( 'o1js' )", True),
+        ("o1js", "const o = require ( 'o1js' )", True),
+        ("O1JS", "const o = require('o1js')", True),
         ("o1js", "import { x } from 'o1js/extra'", False),
         ("o1js", "import o1js from 'other'", False),
         ("o1js", "import { Field } from o1js", False),
@@ -91,6 +92,7 @@ GOOD = {
     "rust": "use a::prelude::*;\n#[program]\npub mod p { pub fn f(c: C<I>) -> Result<()> { Ok(()) } }",
     "rs": 'let balance = client.get_balance(&key)?;\nprintln!("{}", balance);\nOk(())',
     "go": 'package main\n\nimport "fmt"\n\nfunc main() {\n\tfmt.Println("hi")\n}',
+    "Go": 'import "x"\ntype T int',
     "golang": 'b := keeper.Get(ctx, "stake")\nif err != nil {\n\treturn err\n}\nkeeper.Send(ctx)',
     "python": "import json\n\nasync def f(x):\n    match x:\n        case 1:\n            await g()",
     "py": "    x = [i for i in range(3)]\n    return x",
@@ -161,9 +163,14 @@ def test_no_block_of_the_language_fails(rule: dict[str, Any], text: str, message
 
 def test_indented_nested_and_unclosed_blocks() -> None:
     listed = "1. Do\n\n   ```python\n   def f():\n       return 1\n   ```"
-    nested = "````ts\nconst a = `x`;\n// ```\nconst b = 1;\n````"
+    nested = '````python\nx = """\n```\n"""\n````'
     for text in (listed, nested, "```python\nx = 1"):
         assert evaluate({"type": "valid_syntax"}, text).message == "1 code block parses"
+
+
+def test_columns_leave_out_the_indentation_of_the_block() -> None:
+    check = evaluate({"type": "valid_syntax"}, "1. Do\n\n   ```ts\n   const a = ;\n   ```")
+    assert check.message == 'code block 1 (ts), line 1, column 9: syntax error in "const a = ;"'
 
 
 def test_unknown_language_is_a_load_error() -> None:

@@ -174,7 +174,7 @@ ATOMS = [
         r"\u00e9",
     ],
     *["[a-c]", r"[^\W]", r"[\d-x]", r"[^\s]", r"[\S]", "[[a]", "[a&&b]", "[--a]", r"[\b]", "[^a-]", "[é|~]"],
-    *[r"[\]]", r"[\0-\x1f]", r"[\b-a]", r"[^\d\s]", r"[\D]", r"[^\S]"],
+    *[r"[\]]", r"[\0-\x1f]", r"[\b-a]", r"[a-\d]", r"[^\d\s]", r"[\D]", r"[^\S]"],
     *[
         "(?:a|b)",
         "(a)",
@@ -213,7 +213,7 @@ def test_random_patterns_mean_the_same() -> None:
             {"pattern": random_pattern(chance)},
             "".join(chance.choices(CHARACTERS, k=chance.randint(0, 12))),
         )
-        for _ in range(20_000)
+        for _ in range(8_000)
     ]
     compared = 0
     for (_, parameters, text), expected in zip(cases, in_javascript(cases), strict=True):
@@ -222,7 +222,7 @@ def test_random_patterns_mean_the_same() -> None:
         match = found_in(compile_pattern(parameters["pattern"]), text)
         assert (match and [match.start(), match[0]]) == expected, (parameters["pattern"], text)
         compared += 1
-    assert compared > 15_000
+    assert compared > 6_000
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 
@@ -203,11 +206,37 @@ def test_own_output_schema() -> None:
     assert broken.message.startswith("the output schema of the server is not a JSON Schema: $.type: 'strin'")
 
 
-def test_nothing_is_fetched() -> None:
-    rule = {"type": "matches_schema", "schema": {"$ref": "https://example.com/schema.json"}}
-    message = "the schema refers to https://example.com/schema.json, which is not in it (nothing is fetched)"
+class AnySchema(BaseHTTPRequestHandler):
+    """Serves a schema that accepts objects, and remembers that it was asked."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"type": "object"}')
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def schema_url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), AnySchema) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/schema.json"
+        server.shutdown()
+        thread.join()
+
+
+def test_nothing_is_fetched(schema_url: str) -> None:
+    rule = {"type": "matches_schema", "schema": {"$ref": schema_url}}
+    message = f"the schema refers to {schema_url}, which is not in it (nothing is fetched)"
     for check in (evaluate(rule), evaluate({"not": rule})):
         assert (check.status, check.message) == ("failed", message)
+    assert AnySchema.asked == []
 
 
 def test_schema_load_errors() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from textwrap import dedent
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, model_validator
@@ -97,7 +96,7 @@ def valid_syntax(parameters: ValidSyntax, response: Response) -> Verdict:
 def syntax_error(block: CodeBlock) -> str | None:
     """Where the code of a block fails to parse, or None."""
     grammar = ALIASES[block.tag]
-    code = dedent(block.code) + "\n"
+    code = f"{block.code}\n"  # the grammar of Go wants a line end after the last declaration
     place = _first_error(grammar, code)
     if place is None or _is_fragment(grammar, code):
         return None
