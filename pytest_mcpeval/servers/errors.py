@@ -19,6 +19,8 @@ answering. ``unreachable``: no connection could be made.
 class ServerConfigError(Exception):
     """A server's definition cannot be used: a variable is not set, or the definition is ambiguous."""
 
+    __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
+
 
 class ServerStartError(Exception):
     """A server could not be started or reached.
@@ -27,6 +29,8 @@ class ServerStartError(Exception):
     process or has not ended; a negative one is the signal that killed it. ``repeated`` is True when an
     earlier call already reported the failure: the text is then one line.
     """
+
+    __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
 
     def __init__(
         self,
@@ -83,6 +87,8 @@ class CallError(Exception):
     ``http_status`` is the status of the HTTP response, if there was one. ``stderr_tail`` is what the server
     last wrote on its standard error.
     """
+
+    __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
 
     def __init__(
         self, reason: CallReason, message: str, *, http_status: int | None = None, stderr_tail: str = ""

@@ -11,7 +11,6 @@ is told to stop, the group gets SIGTERM and shortly after SIGKILL: a killed test
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -51,6 +50,9 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def _write_status(path: str, status: dict[str, int | str]) -> None:
+    # Only now: every server start waits for this script's imports.
+    import json
+
     temporary = f"{path}.new"
     try:
         with open(temporary, "w", encoding="utf-8") as file:

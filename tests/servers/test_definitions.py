@@ -175,9 +175,10 @@ def test_a_form_of_another_host_is_refused(form: str) -> None:
 
 def test_secrets_are_found_and_replaced() -> None:
     definition = stdio(
-        args=("--token", "${TOKEN}", "${PLAIN}"), env={"API_KEY": "literal-key", "A": "visible"}
+        args=("--token", "${TOKEN}", "${PLAIN}", "${SHORT_KEY}"),
+        env={"API_KEY": "literal-key", "A": "visible"},
     )
-    environ = {"TOKEN": "topsecret", "PLAIN": "plainly", "OTHER_TOKEN": "unrelated"}
+    environ = {"TOKEN": "topsecret", "SHORT_KEY": "abc", "PLAIN": "plainly", "OTHER_TOKEN": "unrelated"}
     found = secrets(definition, environ)
     assert found == {"topsecret": "${TOKEN}", "literal-key": "<API_KEY>"}
     assert redact("topsecret literal-key plainly", found) == "${TOKEN} <API_KEY> plainly"

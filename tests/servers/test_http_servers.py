@@ -51,6 +51,11 @@ def test_a_huge_answer_over_http(connections: Connections, streamable: HttpServe
     assert len(response.text) == 20_000_000
 
 
+def test_a_huge_answer_in_one_event(connections: Connections, faulty: FaultyHttp) -> None:
+    response = connections.get(define(faulty.url)).call_tool("stream", {"size": 20_000_000})
+    assert len(response.text) == 20_000_000
+
+
 def test_an_answer_beyond_the_limit_of_legacy_sse(connections: Connections, sse: HttpServer) -> None:
     error = call_error(connections, sse.definition, "huge", size=20_000_000)
     assert error.reason == "connection"

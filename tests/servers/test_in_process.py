@@ -97,9 +97,8 @@ def test_a_blocking_tool_is_left_behind(connections: Connections, define: Define
     with pytest.raises(CallError) as raised:
         connection.call_tool("block", timeout=0.3)
     assert raised.value.reason == "timeout"
-    assert (
-        connections.get(define(module="inside_server:server")).call_tool("double", {"value": 1}).text == "2"
-    )
+    assert connections.get(define(module="inside_server:server")) is connection
+    assert connection.call_tool("double", {"value": 1}).text == "2"
     sys.modules["inside_server"].released.set()
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 import pytest_mcpeval.servers.launcher
@@ -63,6 +63,7 @@ def test_a_closed_output_reaches_the_reader(tmp_path: Path) -> None:
     run = command(tmp_path / "status.json", "sh", "-c", "exec 1>&-; read -r line")
     with subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
+        assert select.select([process.stdout], [], [], GONE_SECONDS)[0], "the pipe is still held open"
         assert process.stdout.read() == b""
         assert process.poll() is None
 
@@ -87,5 +88,8 @@ def test_told_to_stop_it_insists(tmp_path: Path) -> None:
 def test_a_parent_that_is_gone_already(tmp_path: Path) -> None:
     run = command(tmp_path / "status.json", "sleep", "1000")
     run[5] = str(os.getppid())
-    with psutil.Popen(run) as process:
-        assert process.wait(GONE_SECONDS) == 143
+    with subprocess.Popen(run) as process:
+        try:
+            assert process.wait(GONE_SECONDS) == 143
+        finally:
+            process.terminate()

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_mcpeval.servers import CallError, Connections, ServerDefinition, ServerStartError
+from pytest_mcpeval.servers import CallError, Connection, Connections, ServerDefinition, ServerStartError
 
 from .conftest import FAULT_SERVERS, GONE_SECONDS, Define, runs
 
@@ -165,7 +165,7 @@ def test_an_answer_against_the_protocol(connections: Connections, faulty: Define
 
 def test_all_pages_of_tools_are_listed(connections: Connections, faulty: Define) -> None:
     tools = connections.get(faulty()).list_tools()
-    assert len(tools) == 17
+    assert len(tools) == 18
     assert tools[0].name == "ok"
     assert tools[0].input_schema == {"type": "object"}
 
@@ -287,16 +287,27 @@ def test_killing_the_run_leaves_no_orphan() -> None:
     assert [process for process in processes if runs(process.pid)] == []
 
 
+def interrupt(connection: Connection, tool: str) -> None:
+    interrupter = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        connection.call_tool(tool)
+    interrupter.join()
+
+
 def test_interrupting_a_wait_does_not_hold_up_the_close(connections: Connections, faulty: Define) -> None:
     connection = connections.get(faulty())
-    pid = connection.call_tool("pid").text
-    started = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    started.start()
-    with pytest.raises(KeyboardInterrupt):
-        connection.call_tool("hang")
-    started.join()
+    pid = int(connection.call_tool("pid").text)
+    interrupt(connection, "hang")
     connections.close()
-    assert not runs(int(pid))
+    assert not runs(pid)
+
+
+def test_interrupting_a_wait_tells_the_server(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    interrupt(connection, "meet")
+    told = (connection.call_tool("cancelled").text == "1" for _ in range(1000))
+    assert any(told)
 
 
 def test_cancelled_calls_leave_the_others_alone(connections: Connections, faulty: Define) -> None:

@@ -134,11 +134,19 @@ def meet(_: Result) -> Result:
     return text("met")
 
 
+_cancelled: list[Any] = []
+
+
+def cancelled(_: Result) -> Result:
+    """How many requests the client no longer wants answered."""
+    return text(str(len(_cancelled)))
+
+
 TOOLS: dict[str, Callable[[Result], Result]] = {
     tool.__name__: tool
     for tool in (
         ok, pid, exit_3, segfault, hang, garbage, half, huge, flood, fails, broken_promise, malformed, mixed,
-        environment, leave_grandchild, announce, meet,
+        environment, leave_grandchild, announce, meet, cancelled,
     )
 }  # fmt: skip
 # These block; every other tool is answered in order, by the one thread that reads.
@@ -186,9 +194,11 @@ def answer(message: dict[str, Any]) -> None:
 def serve() -> None:
     for line in sys.stdin:
         message = json.loads(line)
-        if "id" not in message:
+        if message["method"] == "notifications/cancelled":
+            _cancelled.append(message["params"]["requestId"])
+        elif "id" not in message:
             continue
-        if (message.get("params") or {}).get("name") in IN_THREADS:
+        elif (message.get("params") or {}).get("name") in IN_THREADS:
             threading.Thread(target=answer, args=(message,), daemon=True).start()
         else:
             answer(message)

@@ -110,6 +110,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._start(200, 1000)
                 self.wfile.write(b'{"jsonrpc":')
                 self._reset()
+            case "stream":
+                result = {"content": [{"type": "text", "text": "x" * arguments["size"]}]}
+                reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+                self._answer(200, f"event: message\ndata: {reply}\n\n".encode(), "text/event-stream")
             case "never":
                 self.server.released.wait()
             case "forget":
