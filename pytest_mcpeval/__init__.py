@@ -1,3 +1,118 @@
-"""Evals of MCP systems as pytest suites."""
+"""Evals of MCP systems as pytest suites.
+
+What tests, conftest files and further kinds of evaluation need is importable from here; it is loaded when
+it is first asked for, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.gates import GateResult
+    from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
+    from pytest_mcpeval.kinds.scenario.checks import (
+        CheckFailed,
+        CheckSpecError,
+        CheckType,
+        Expect,
+        NoParameters,
+        Parameters,
+        Verdict,
+        check_type,
+        failed,
+        inconclusive,
+        judged,
+        passed,
+    )
+    from pytest_mcpeval.loading import DataFileError, Document, Problem
+    from pytest_mcpeval.python_client import (
+        AsyncCallTool,
+        AsyncCaseClient,
+        CallTool,
+        CaseClient,
+        MakeExpect,
+    )
+    from pytest_mcpeval.samples import Check, Sample
+    from pytest_mcpeval.servers import (
+        Block,
+        CallError,
+        Response,
+        ServerConfigError,
+        ServerStartError,
+        Tool,
+    )
+
+__all__ = [
+    "AsyncCallTool",
+    "AsyncCaseClient",
+    "Block",
+    "CallError",
+    "CallTool",
+    "Case",
+    "CaseClient",
+    "Check",
+    "CheckFailed",
+    "CheckSpecError",
+    "CheckType",
+    "DataFileError",
+    "Document",
+    "Expect",
+    "GateResult",
+    "Kind",
+    "MakeExpect",
+    "NoParameters",
+    "Parameters",
+    "Place",
+    "Problem",
+    "Response",
+    "Sample",
+    "ServerConfigError",
+    "ServerStartError",
+    "Suite",
+    "Tool",
+    "Verdict",
+    "__version__",
+    "check_type",
+    "failed",
+    "inconclusive",
+    "judged",
+    "passed",
+]
+
+_MODULES = {
+    "gates": ("GateResult",),
+    "kinds.base": ("Case", "Kind", "Place", "Suite"),
+    "kinds.scenario.checks": (
+        "CheckFailed",
+        "CheckSpecError",
+        "CheckType",
+        "Expect",
+        "NoParameters",
+        "Parameters",
+        "Verdict",
+        "check_type",
+        "failed",
+        "inconclusive",
+        "judged",
+        "passed",
+    ),
+    "loading": ("DataFileError", "Document", "Problem"),
+    "python_client": ("AsyncCallTool", "AsyncCaseClient", "CallTool", "CaseClient", "MakeExpect"),
+    "samples": ("Check", "Sample"),
+    "servers": ("Block", "CallError", "Response", "ServerConfigError", "ServerStartError", "Tool"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.python_client import AsyncCaseClient, CaseClient, RecordingExpect
+    from pytest_mcpeval.python_client import (
+        AsyncCallTool,
+        AsyncCaseClient,
+        CallTool,
+        CaseClient,
+        MakeExpect,
+    )
     from pytest_mcpeval.servers.response import Response
 
+NETWORK_TRANSPORTS = ("http", "sse")
 
-def _client(request: pytest.FixtureRequest, fixture: str) -> CaseClient:
+
+def _client(request: pytest.FixtureRequest) -> CaseClient:
     from pytest_mcpeval.session_key import runtime_key
 
     runtime = request.config.stash.get(runtime_key, None)
     if runtime is None:
-        raise pytest.UsageError(
-            f"the fixture {fixture} needs evals to be on: run pytest --mcpeval, or set the ini key mcpeval = true"
+        pytest.fail(
+            f"the fixture {request.fixturename} needs evals to be on: "
+            "run pytest --mcpeval, or set the ini key mcpeval = true",
+            pytrace=False,
         )
     from pytest_mcpeval.python_client import CaseClient
 
     return CaseClient(request.node, runtime)
 
 
+def _connected(request: pytest.FixtureRequest, *, is_async: bool = False) -> CaseClient:
+    """A client whose server runs: that it does not start is an error of the set-up, not of the test."""
+    client = _client(request)
+    # A server reached over the network may live in the loop of an async test, which stands still meanwhile.
+    if not (is_async and client.server.transport in NETWORK_TRANSPORTS):
+        _ = client.connection
+    return client
+
+
 @pytest.fixture
 def mcpeval_client(request: pytest.FixtureRequest) -> CaseClient:
-    """Calls tools, resources and prompts of the server named by the marker ``mcpeval_server``.
+    """Client of one MCP server: ``call_tool(name, arguments)``, ``read_resource(uri)``, ``get_prompt(name)``.
 
-    Without the marker, the only server that is defined. Every answer is recorded for the reports.
+    The server is the one named by ``@pytest.mark.mcpeval_server("docs")``, or the only one that is defined.
+    Every call is recorded for the reports. A call without an answer raises ``pytest_mcpeval.CallError``.
     """
-    return _client(request, "mcpeval_client")
+    return _connected(request)
 
 
 @pytest.fixture
-def mcpeval_call(request: pytest.FixtureRequest) -> Callable[..., Response]:
-    """``mcpeval_call("search", query="x")``: one tool call with its arguments as keywords."""
-    client = _client(request, "mcpeval_call")
+def mcpeval_call(request: pytest.FixtureRequest) -> CallTool:
+    """Call a tool with its arguments as keywords: ``response = mcpeval_call("search", query="x")``.
+
+    The response has ``text``, ``structured``, ``is_error`` and ``latency_ms``.
+    """
+    client = _connected(request)
 
     def call(tool: str, /, **arguments: Any) -> Response:
         return client.call_tool(tool, arguments)
@@ -46,21 +68,24 @@ def mcpeval_call(request: pytest.FixtureRequest) -> Callable[..., Response]:
 
 
 @pytest.fixture
-def mcpeval_expect(request: pytest.FixtureRequest) -> Callable[[Response | str], RecordingExpect]:
-    """``mcpeval_expect(response).min_length(200).has_citation()``: one method for each check."""
-    return _client(request, "mcpeval_expect").expect
+def mcpeval_expect(request: pytest.FixtureRequest) -> MakeExpect:
+    """Check a response or a text: ``mcpeval_expect(response).min_length(200).has_citation()``.
+
+    One method for each check. ``with mcpeval_expect(response).all() as expect:`` evaluates all of its block.
+    """
+    return _client(request).expect
 
 
 @pytest.fixture
 def mcpeval_async_client(request: pytest.FixtureRequest) -> AsyncCaseClient:
-    """`mcpeval_client` for ``async def`` tests: the same methods, to be awaited."""
-    return _client(request, "mcpeval_async_client").as_async()
+    """``mcpeval_client`` for ``async def`` tests: the same methods, to be awaited."""
+    return _connected(request, is_async=True).as_async()
 
 
 @pytest.fixture
-def mcpeval_async_call(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """`mcpeval_call` for ``async def`` tests: ``await mcpeval_async_call("search", query="x")``."""
-    client = _client(request, "mcpeval_async_call").as_async()
+def mcpeval_async_call(request: pytest.FixtureRequest) -> AsyncCallTool:
+    """``mcpeval_call`` for ``async def`` tests: ``await mcpeval_async_call("search", query="x")``."""
+    client = _connected(request, is_async=True).as_async()
 
     async def call(tool: str, /, **arguments: Any) -> Response:
         return await client.call_tool(tool, arguments)

@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Generator, Iterable, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mcpeval.collection import CaseItem
 from pytest_mcpeval.ledger import Selection
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.python_markers import CASE_MARKER, MARKERS
 from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.scenario.run import Answer
-    from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.response import Response
 
-CASE_MARKER = "mcpeval_case"
-CHECKS_MARKER = "mcpeval_checks"
-SERVER_MARKER = "mcpeval_server"
-MARKERS = (CASE_MARKER, CHECKS_MARKER, SERVER_MARKER)
 FIXTURE_PREFIX = "mcpeval_"
+INCIDENTS = (ServerStartError, ServerConfigError, DataFileError)
+SHOWN_MESSAGE = 500
+
+
+@dataclass
+class RecordedCall:
+    """One call of a test; ``answer`` is None as long as the test has not got one."""
+
+    target: str
+    name: str
+    arguments: Mapping[str, Any]
+    answer: Answer | None = None
 
 
 @dataclass
 class Recorder:
-    """What one Python test did: the calls it made, and the checks it evaluated."""
+    """What one Python test did: the calls it made, in the order it made them, and the checks it evaluated."""
 
     server: str = ""
-    calls: list[tuple[str, str]] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+
+    def begin(self, target: str, name: str, arguments: Mapping[str, Any] | None) -> RecordedCall:
+        """Note a call before it is made, so that calls in flight at once keep their order."""
+        call = RecordedCall(target, name, plain(arguments or {}))
+        self.calls.append(call)
+        return call
+
+    @property
+    def last_response(self) -> Response | None:
+        """The response to the last call that got one."""
+        responses = [call.answer.response for call in self.calls if call.answer and call.answer.response]
+        return responses[-1] if responses else None
 
 
 recorder_key = pytest.StashKey[Recorder]()
@@ -42,9 +64,14 @@ def recorder_of(item: pytest.Item) -> Recorder:
     return item.stash.setdefault(recorder_key, Recorder())
 
 
+def plain(value: Any) -> Any:
+    """The value as JSON data; what JSON has no form for becomes a text."""
+    return json.loads(json.dumps(value, default=str))
+
+
 def is_python_case(item: pytest.Item) -> bool:
     """Whether a test written in Python is a case: it has one of our markers or uses one of our fixtures."""
-    if not isinstance(item, pytest.Function):
+    if not isinstance(item, pytest.Function) or isinstance(item, CaseItem):
         return False
     return any(name.startswith(FIXTURE_PREFIX) for name in item.fixturenames) or any(
         item.get_closest_marker(name) for name in MARKERS
@@ -61,7 +88,7 @@ def python_selections(items: Iterable[pytest.Item]) -> list[Selection]:
     """One selection per Python file that holds cases. What was deselected there is not known, nor needed."""
     found: dict[str, list[str]] = {}
     for item in items:
-        if is_python_case(item) and not hasattr(item, "suite"):
+        if is_python_case(item):
             suite, case = suite_and_id(item)
             found.setdefault(suite, []).append(case)
     return [Selection(suite, "scenario", None, "", cases, cases) for suite, cases in sorted(found.items())]
@@ -71,31 +98,26 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
     """The sample of a Python test, or None when it is not a case."""
     if not is_python_case(item):
         return None
-    from pytest_mcpeval.kinds.scenario.run import headline, measured, measured_run
+    from pytest_mcpeval.kinds.scenario.run import Answer, measured, measured_run
 
     recorder = recorder_of(item)
-    checks = [*recorder.checks, *_assertion_checks(recorder, call)]
+    outcome = _outcome(call, report)
+    checks = [replace(check, rule=plain(check.rule)) for check in recorder.checks]
+    if outcome in ("failed", "xfailed"):
+        checks += _unexplained(recorder, call, report)
+    answers = [made.answer or Answer(made.arguments) for made in recorder.calls]
     suite, case = suite_and_id(item)
     return Sample(
         suite=suite,
         kind="scenario",
         id=case,
-        outcome=_outcome(call, report),
+        outcome=outcome,
         checks=tuple(checks),
-        message=headline(checks),
+        message=_message(outcome, checks, call, report),
         traits=_traits(item, recorder),
-        measured=measured(recorder.server, recorder.calls, recorder.answers),
-        run=measured_run(recorder.answers),
+        measured=measured(recorder.server, [(made.target, made.name) for made in recorder.calls], answers),
+        run=measured_run(answers),
     )
-
-
-def _assertion_checks(recorder: Recorder, call: pytest.CallInfo[None]) -> Iterable[Check]:
-    """A failure that no recorded check explains, as a check of its own."""
-    if call.excinfo is None or not all(check.passed for check in recorder.checks):
-        return
-    lines = str(call.excinfo.value).splitlines()
-    message = lines[0] if lines else type(call.excinfo.value).__name__
-    yield Check({"type": "python"}, "failed", message[:500])
 
 
 def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:
@@ -103,13 +125,42 @@ def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:
         return "passed"
     if report.skipped:
         return "xfailed" if hasattr(report, "wasxfail") else "skipped"
-    return "error" if call.when == "setup" else "failed"
+    error = call.excinfo.value if call.excinfo is not None else None
+    incident = isinstance(error, INCIDENTS) or (isinstance(error, CallError) and error.is_incident)
+    return "error" if incident or call.when == "setup" else "failed"
+
+
+def _unexplained(
+    recorder: Recorder, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> Iterable[Check]:
+    """A failure that no recorded check explains, as a check of its own."""
+    if all(check.passed for check in recorder.checks):
+        yield Check({"type": "python"}, "failed", _first_line(call, report))
+
+
+def _message(
+    outcome: Outcome, checks: list[Check], call: pytest.CallInfo[None], report: pytest.TestReport
+) -> str:
+    from pytest_mcpeval.kinds.scenario.run import headline
+
+    if outcome == "passed":
+        return ""
+    return headline(checks) if outcome in ("failed", "xfailed") else _first_line(call, report)
+
+
+def _first_line(call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
+    if call.excinfo is None:
+        # A strict xfail that passed raises nothing.
+        return str(report.longrepr).partition("\n")[0]
+    error = call.excinfo.value
+    return (str(error).partition("\n")[0] or type(error).__name__)[:SHOWN_MESSAGE]
 
 
 def _traits(item: pytest.Item, recorder: Recorder) -> dict[str, Any]:
-    tools = tuple(dict.fromkeys(name for target, name in recorder.calls if target == "tool"))
-    marker = item.get_closest_marker(CASE_MARKER)
-    given: Mapping[str, Any] = marker.kwargs if marker else {}
+    tools = tuple(dict.fromkeys(call.name for call in recorder.calls if call.target == "tool"))
+    given: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers(CASE_MARKER))):
+        given.update(marker.kwargs)
     traits: dict[str, Any] = {
         "difficulty": given.get("difficulty"),
         "project": given.get("project"),
@@ -118,69 +169,3 @@ def _traits(item: pytest.Item, recorder: Recorder) -> dict[str, Any]:
         "name": given.get("name", item.name),
     }
     return {name: value for name, value in traits.items() if value}
-
-
-class PythonCases:
-    """Judges tests marked with ``mcpeval_checks`` on what they returned, or on the last answer they got."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Keep what the test returns, then evaluate the checks of its markers."""
-        marked = list(pyfuncitem.iter_markers(CHECKS_MARKER))
-        if not marked:
-            return (yield)
-        returned = _keep_return_value(pyfuncitem)
-        result = yield
-        self._judge(pyfuncitem, marked, returned)
-        return result
-
-    def _judge(self, item: pytest.Item, marked: list[pytest.Mark], returned: list[object]) -> None:
-        from pytest_mcpeval.kinds.scenario.checks import CheckFailed, rule_of_keyword
-        from pytest_mcpeval.kinds.scenario.run import evaluated
-
-        response = _response_to_judge(recorder_of(item), returned)
-        given = {name: value for mark in reversed(marked) for name, value in mark.kwargs.items()}
-        rules = [rule_of_keyword(self._runtime.checks, name, value) for name, value in given.items()]
-        checks = list(evaluated([self._runtime.checks.parse(rule) for rule in rules], response))
-        recorder_of(item).checks.extend(checks)
-        wrong = [check for check in checks if not check.passed]
-        if wrong:
-            raise CheckFailed(wrong, response)
-
-
-def _keep_return_value(item: pytest.Function) -> list[object]:
-    """Make the test function keep what it returns (pytest warns about tests that return something)."""
-    returned: list[object] = []
-    function = item.obj
-
-    @functools.wraps(function)
-    def keeping(*args: object, **kwargs: object) -> None:
-        value = function(*args, **kwargs)
-        if value is not None:
-            returned.append(value)
-
-    item.obj = keeping
-    return returned
-
-
-def _response_to_judge(recorder: Recorder, returned: list[object]) -> Response:
-    from pytest_mcpeval.servers.response import Response
-
-    if returned:
-        value = returned[-1]
-        if isinstance(value, Response):
-            return value
-        if isinstance(value, str):
-            return Response(value)
-        raise TypeError(
-            f"{CHECKS_MARKER} judges a Response or a text, and the test returned {type(value).__name__}"
-        )
-    answered = [answer.response for answer in recorder.answers if answer.response is not None]
-    if not answered:
-        raise ValueError(
-            f"{CHECKS_MARKER} has nothing to judge: the test returned nothing and called no tool"
-        )
-    return answered[-1]

@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from pytest_mcpeval.kinds.scenario.checks import Expect
 from pytest_mcpeval.kinds.scenario.run import Answer
-from pytest_mcpeval.python_cases import SERVER_MARKER, Recorder, recorder_of
-from pytest_mcpeval.servers.errors import CallError, ServerConfigError
+from pytest_mcpeval.python_cases import RecordedCall, Recorder, recorder_of
+from pytest_mcpeval.python_markers import marked_server
+from pytest_mcpeval.servers.connection import DEFAULT_TIMEOUT
+from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
 
 if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+    from pytest_mcpeval.servers.tools import Tool
 
-DEFAULT_TIMEOUT = 60.0
+# Past the time limit of the call itself: only a blocked connection thread lets a test wait this long.
+GRACE_SECONDS = 15.0
+
+
+class CallTool(Protocol):
+    """The type of the fixture ``mcpeval_call``."""
+
+    def __call__(self, tool: str, /, **arguments: Any) -> Response:
+        """Call a tool with its arguments as keywords."""
+
+
+class AsyncCallTool(Protocol):
+    """The type of the fixture ``mcpeval_async_call``."""
+
+    async def __call__(self, tool: str, /, **arguments: Any) -> Response:
+        """Call a tool with its arguments as keywords."""
+
+
+class MakeExpect(Protocol):
+    """The type of the fixture ``mcpeval_expect``."""
+
+    def __call__(self, response: Response | str) -> Expect:
+        """Begin checks on a response, or on any text."""
 
 
 class RecordingExpect(Expect):
@@ -38,25 +64,31 @@ class CaseClient:
         self._runtime = runtime
         self._recorder = recorder_of(item)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._item.name}>"
+
+    @property
+    def server(self) -> ServerDefinition:
+        """The definition of the test's server.
+
+        Raises:
+            ServerConfigError: No such server is defined, or several are and none is named.
+            DataFileError: A file that defines servers has problems.
+        """
+        servers = self._runtime.project_files.servers_at(self._item.path)
+        return servers[marked_server(self._item, servers)]
+
     @property
     def connection(self) -> Connection:
-        """The warm connection to the test's server.
+        """The warm connection to the test's server, opened if it is not.
 
         Raises:
             ServerConfigError: No such server is defined, or several are and none is named.
             ServerStartError: The server would not start.
         """
-        servers = self._runtime.project_files.servers_at(self._item.path)
-        marker = self._item.get_closest_marker(SERVER_MARKER)
-        name = (
-            marker.args[0] if marker and marker.args else next(iter(servers), "") if len(servers) == 1 else ""
-        )
-        if name not in servers:
-            known = ", ".join(sorted(servers)) or "none"
-            wanted = f"no server {name!r} is defined" if name else f"mark the test with {SERVER_MARKER}(name)"
-            raise ServerConfigError(f"{wanted} (defined: {known})")
-        self._recorder.server = name
-        return self._runtime.connection(servers[name])
+        server = self.server
+        self._recorder.server = server.name
+        return self._runtime.connection(server)
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
@@ -66,7 +98,8 @@ class CaseClient:
         Raises:
             CallError: No answer that could be judged. A tool's own error is a response with ``is_error``.
         """
-        return self._recorded("tool", name, arguments, self.start("tool", name, arguments, timeout))
+        call = self._recorder.begin("tool", name, arguments)
+        return self._answered(call, lambda connection: connection.call_tool(name, arguments, timeout=timeout))
 
     def read_resource(self, uri: str, *, timeout: float = DEFAULT_TIMEOUT) -> Response:
         """Read a resource.
@@ -74,7 +107,8 @@ class CaseClient:
         Raises:
             CallError: No answer that could be judged.
         """
-        return self._recorded("resource", uri, None, self.start("resource", uri, None, timeout))
+        call = self._recorder.begin("resource", uri, None)
+        return self._answered(call, lambda connection: connection.read_resource(uri, timeout=timeout))
 
     def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float = DEFAULT_TIMEOUT
@@ -84,85 +118,104 @@ class CaseClient:
         Raises:
             CallError: No answer that could be judged.
         """
-        return self._recorded("prompt", name, arguments, self.start("prompt", name, arguments, timeout))
+        call = self._recorder.begin("prompt", name, arguments)
+        return self._answered(
+            call, lambda connection: connection.get_prompt(name, arguments, timeout=timeout)
+        )
 
-    def start(
-        self, target: str, name: str, arguments: Mapping[str, Any] | None, timeout: float
-    ) -> Future[Response]:
-        """Begin a call without waiting for its answer."""
-        connection = self.connection
-        if target == "resource":
-            return connection.start_resource(name, timeout=timeout)
-        if target == "prompt":
-            return connection.start_prompt(name, arguments, timeout=timeout)
-        return connection.start_tool(name, arguments, timeout=timeout)
+    def list_tools(self, *, timeout: float = DEFAULT_TIMEOUT) -> list[Tool]:
+        """The tools of the server, asked for once per connection; not recorded.
 
-    def _recorded(
-        self, target: str, name: str, arguments: Mapping[str, Any] | None, started: Future[Response]
-    ) -> Response:
-        try:
-            response = started.result()
-        except CallError as error:
-            self.record(target, name, Answer(arguments or {}, error=error, stderr_tail=error.stderr_tail))
-            raise
-        except BaseException:
-            started.cancel()
-            raise
-        self.record(target, name, Answer(arguments or {}, response))
-        return response
+        Raises:
+            CallError: The server did not list them.
+        """
+        return self.connection.list_tools(timeout=timeout)
 
-    def record(self, target: str, name: str, answer: Answer) -> None:
-        """Note an answer for the reports."""
-        self._recorder.calls.append((target, name))
-        self._recorder.answers.append(answer)
-
-    def expect(self, response: Response | str) -> RecordingExpect:
+    def expect(self, response: Response | str) -> Expect:
         """Checks on a response, or on any text."""
         judged = Response(response) if isinstance(response, str) else response
         return RecordingExpect(judged, self._runtime, self._recorder)
 
     def as_async(self) -> AsyncCaseClient:
         """The same client for ``async def`` tests."""
-        return AsyncCaseClient(self)
+        return AsyncCaseClient(self, self._recorder)
+
+    def _answered(self, call: RecordedCall, ask: Callable[[Connection], Response]) -> Response:
+        connection = self.connection
+        try:
+            response = ask(connection)
+        except CallError as error:
+            record_error(call, error)
+            raise
+        record_response(call, response, connection)
+        return response
 
 
 class AsyncCaseClient:
     """`CaseClient` whose calls are awaited, so that several can be in flight."""
 
-    def __init__(self, client: CaseClient) -> None:
+    def __init__(self, client: CaseClient, recorder: Recorder) -> None:
         self._client = client
+        self._recorder = recorder
+
+    def __repr__(self) -> str:
+        return repr(self._client).replace("<", "<Async", 1)
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
     ) -> Response:
         """Call a tool, as `CaseClient.call_tool` does."""
-        return await self._answered("tool", name, arguments, timeout)
+        call = self._recorder.begin("tool", name, arguments)
+        return await self._answered(call, timeout, lambda c: c.start_tool(name, arguments, timeout=timeout))
 
     async def read_resource(self, uri: str, *, timeout: float = DEFAULT_TIMEOUT) -> Response:
         """Read a resource, as `CaseClient.read_resource` does."""
-        return await self._answered("resource", uri, None, timeout)
+        call = self._recorder.begin("resource", uri, None)
+        return await self._answered(call, timeout, lambda c: c.start_resource(uri, timeout=timeout))
 
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float = DEFAULT_TIMEOUT
     ) -> Response:
         """Get a prompt, as `CaseClient.get_prompt` does."""
-        return await self._answered("prompt", name, arguments, timeout)
+        call = self._recorder.begin("prompt", name, arguments)
+        return await self._answered(call, timeout, lambda c: c.start_prompt(name, arguments, timeout=timeout))
 
-    async def _answered(
-        self, target: str, name: str, arguments: Mapping[str, Any] | None, timeout: float
-    ) -> Response:
-        # Opening a connection waits for the server: in a thread, so that the test's loop goes on.
-        started = await asyncio.to_thread(self._client.start, target, name, arguments, timeout)
-        try:
-            response = await asyncio.wrap_future(started)
-        except CallError as error:
-            self._client.record(
-                target, name, Answer(arguments or {}, error=error, stderr_tail=error.stderr_tail)
-            )
-            raise
-        self._client.record(target, name, Answer(arguments or {}, response))
-        return response
+    async def list_tools(self, *, timeout: float = DEFAULT_TIMEOUT) -> list[Tool]:
+        """The tools of the server, as `CaseClient.list_tools` gives them."""
+        return await asyncio.to_thread(self._client.list_tools, timeout=timeout)
 
-    def expect(self, response: Response | str) -> RecordingExpect:
+    def expect(self, response: Response | str) -> Expect:
         """Checks on a response, or on any text."""
         return self._client.expect(response)
+
+    async def _answered(
+        self, call: RecordedCall, timeout: float, start: Callable[[Connection], Future[Response]]
+    ) -> Response:
+        # Opening a connection waits for the server: in a thread, so that the test's loop goes on.
+        connection = await asyncio.to_thread(lambda: self._client.connection)
+        try:
+            response = await _awaited(start(connection), timeout)
+        except CallError as error:
+            record_error(call, error)
+            raise
+        record_response(call, response, connection)
+        return response
+
+
+async def _awaited(started: Future[Response], timeout: float) -> Response:
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(started), timeout + GRACE_SECONDS)
+    except TimeoutError:
+        message = f"no answer within {timeout:g} s, and no way to stop waiting"
+        raise CallError("timeout", message) from None
+
+
+def record_response(call: RecordedCall, response: Response, connection: Connection) -> None:
+    """Note the answer to a call, with the server's last words when it is an error."""
+    tail = connection.stderr_tail() if response.is_error else ""
+    call.answer = Answer(call.arguments, response, stderr_tail=tail)
+
+
+def record_error(call: RecordedCall, error: CallError) -> None:
+    """Note that a call brought no answer, and why."""
+    call.answer = Answer(call.arguments, error=error, stderr_tail=error.stderr_tail)

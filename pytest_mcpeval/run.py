@@ -11,7 +11,7 @@ from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
 from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-from pytest_mcpeval.python_cases import PythonCases
+from pytest_mcpeval.python_judging import PythonCases
 from pytest_mcpeval.reporting import Reporter
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.session_key import runtime_key

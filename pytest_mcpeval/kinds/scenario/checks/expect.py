@@ -21,6 +21,8 @@ UNSET: Any = object()
 class CheckFailed(AssertionError):  # noqa: N818 - reads as what happened in a test report
     """Checks of a response did not pass; ``checks`` are these, ``response`` is what was judged."""
 
+    __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
+
     def __init__(self, checks: Sequence[Check], response: Response) -> None:
         self.checks = tuple(checks)
         self.response = response

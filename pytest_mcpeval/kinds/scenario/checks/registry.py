@@ -25,6 +25,8 @@ Path = tuple[str | int, ...]
 class CheckSpecError(ValueError):
     """A rule is not a valid check; ``problems`` lists all mistakes as ``(path within the rule, message)``."""
 
+    __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
+
     def __init__(self, problems: Sequence[SpecProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(f"{_dotted(path)}{message}" for path, message in problems))

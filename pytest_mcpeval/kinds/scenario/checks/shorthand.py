@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .parameters import spellings
-from .registry import CheckGroup, CheckRegistry
+from .registry import CheckGroup, CheckRegistry, CheckSpecError
 
 
 def rule_of_keyword(registry: CheckRegistry, name: str, value: Any) -> dict[str, Any]:
@@ -23,6 +23,18 @@ def rule_of_keyword(registry: CheckRegistry, name: str, value: Any) -> dict[str,
     fields, known = found.parameters.model_fields, spellings(found.parameters)
     if isinstance(value, bool) and not any(field.is_required() for field in fields.values()):
         return {"type": name} if value else {"type": "not", "check": {"type": name}}
-    if isinstance(value, Mapping) and value.keys() <= known.keys():
-        return {"type": name, **value}
-    return {"type": name, next(iter(known.values()), "value"): value}
+    short = {"type": name, next(iter(known.values()), "value"): value}
+    if isinstance(value, Mapping):
+        if value.keys() <= known.keys():
+            return {"type": name, **value}
+        # A schema is a mapping as well; where no mapping is expected, it holds misspelt parameters.
+        return short if _is_valid(registry, short) else {"type": name, **value}
+    return short
+
+
+def _is_valid(registry: CheckRegistry, rule: Mapping[str, Any]) -> bool:
+    try:
+        registry.parse(rule)
+    except CheckSpecError:
+        return False
+    return True

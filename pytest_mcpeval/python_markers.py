@@ -1,0 +1,131 @@
+"""The markers of tests written in Python: what they say, and what is wrong with what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.loading.wording import suggestion
+from pytest_mcpeval.servers.errors import ServerConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck
+    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+
+CASE_MARKER = "mcpeval_case"
+CHECKS_MARKER = "mcpeval_checks"
+SERVER_MARKER = "mcpeval_server"
+MARKERS = (CASE_MARKER, CHECKS_MARKER, SERVER_MARKER)
+CASE_KEYS = ("difficulty", "name", "project", "tags")
+
+
+def marked_server(item: pytest.Item, servers: Mapping[str, ServerDefinition]) -> str:
+    """The name of the server a test talks to: the marker's, or the only one that is defined.
+
+    Raises:
+        ServerConfigError: No such server is defined, or several are and the test names none.
+    """
+    marker = item.get_closest_marker(SERVER_MARKER)
+    if marker is None and len(servers) == 1:
+        return next(iter(servers))
+    if marker is None:
+        known = ", ".join(sorted(servers))
+        raise ServerConfigError(
+            f"several servers are defined ({known}): mark the test with {SERVER_MARKER}(name)"
+            if servers
+            else "no server is defined: define one under `servers:` in mcpeval.yaml, or in .mcp.json"
+        )
+    name = marker.args[0] if marker.args else ""
+    if name not in servers:
+        raise ServerConfigError(_unknown_server(name, servers))
+    return str(name)
+
+
+def _unknown_server(name: object, servers: Mapping[str, ServerDefinition]) -> str:
+    known = ", ".join(sorted(servers)) or "none"
+    return f"no server {name!r} is defined{suggestion(str(name), servers)} (defined: {known})"
+
+
+def marked_checks(item: pytest.Item, registry: CheckRegistry) -> list[ParsedCheck]:
+    """The checks of all markers of a test; the closest marker wins, check by check.
+
+    Raises:
+        CheckSpecError: A check is written wrongly; `marker_problems` says how.
+    """
+    from pytest_mcpeval.kinds.scenario.checks import rule_of_keyword
+
+    given: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers(CHECKS_MARKER))):
+        given.update(marker.kwargs)
+    return [registry.parse(rule_of_keyword(registry, name, value)) for name, value in given.items()]
+
+
+def marker_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Iterator[str]:
+    """What is wrong with one marker of a test in the file at ``path``, a sentence for each mistake."""
+    if marker.name == SERVER_MARKER:
+        found = _server_problems(marker, path, runtime)
+    elif marker.name == CHECKS_MARKER:
+        found = _checks_problems(marker, runtime.checks)
+    else:
+        found = _case_problems(marker)
+    for problem in found:
+        yield f"{marker.name}: {problem}"
+
+
+def _server_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Iterator[str]:
+    if len(marker.args) != 1 or marker.kwargs or not isinstance(marker.args[0], str):
+        yield f'expected the name of one server, as in {SERVER_MARKER}("docs")'
+        return
+    try:
+        servers = runtime.project_files.servers_at(path)
+    except (DataFileError, ServerConfigError) as error:
+        yield str(error)
+        return
+    if marker.args[0] not in servers:
+        yield _unknown_server(marker.args[0], servers)
+
+
+def _checks_problems(marker: pytest.Mark, registry: CheckRegistry) -> Iterator[str]:
+    from pytest_mcpeval.kinds.scenario.checks import CheckSpecError, rule_of_keyword
+
+    if marker.args or not marker.kwargs:
+        yield f"expected checks as keywords, as in {CHECKS_MARKER}(min_length=200, has_citation=True)"
+    for name, value in marker.kwargs.items():
+        rule = rule_of_keyword(registry, name, value)
+        try:
+            registry.parse(rule)
+        except CheckSpecError as error:
+            shorthand = () if isinstance(value, Mapping) else tuple(rule)[-1:]
+            for at, message in error.problems:
+                yield f"{_place(name, at, shorthand)}{message}"
+
+
+def _place(name: str, at: Sequence[str | int], shorthand: tuple[str, ...]) -> str:
+    """Where in a keyword a mistake is; the key that the short form leaves out is not mentioned."""
+    if tuple(at) == ("type",):
+        return ""
+    shown = [part for part in at if part not in shorthand]
+    return name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in shown) + ": "
+
+
+def _case_problems(marker: pytest.Mark) -> Iterator[str]:
+    from pytest_mcpeval.kinds.scenario.schema import Difficulty
+
+    if marker.args or not marker.kwargs:
+        yield f'expected keywords, as in {CASE_MARKER}(project="mina", tags=["intro"])'
+    for key, value in marker.kwargs.items():
+        if key not in CASE_KEYS:
+            yield f"unknown keyword {key!r}{suggestion(key, CASE_KEYS)}; expected {', '.join(CASE_KEYS)}"
+        elif key == "tags":
+            if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
+                yield f"tags: expected a list of texts, found {value!r}"
+        elif not isinstance(value, str):
+            yield f"{key}: expected a text, found {value!r}"
+        elif key == "difficulty" and value not in get_args(Difficulty):
+            yield f"difficulty: expected {', '.join(get_args(Difficulty))}, found {value!r}"
