@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from . import cache
 from .document import Document
 from .limits import Limits
 from .parsed import Parsed
+from .pausing import garbage_collection_paused
 from .problems import DataFileError, Problem
 from .source import Source, read
 from .wording import choice
@@ -30,7 +29,7 @@ def load(path: Path, *, limits: Limits = DEFAULT_LIMITS, cache_directory: Path |
     if suffix not in PARSERS:
         raise DataFileError([Problem(path, 0, _unknown_suffix(suffix))])
     source = read(path, limits)
-    with _garbage_collection_paused():
+    with garbage_collection_paused():
         parsed = _parse(source, suffix, limits, cache_directory)
     return Document(path, parsed.data, source.digest, parsed.lines, limits)
 
@@ -44,18 +43,6 @@ def _parse(source: Source, suffix: str, limits: Limits, cache_directory: Path | 
         parsed = PARSERS[suffix](source, limits)
         cache.store(entry, parsed)
     return parsed
-
-
-@contextmanager
-def _garbage_collection_paused() -> Iterator[None]:
-    """Plain data has no cycles; looking for them while millions of containers appear triples the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _unknown_suffix(suffix: str) -> str:
