@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -49,17 +50,23 @@ class Case(Generic[SpecT]):
     """One row of a data file: one pytest item.
 
     ``keys`` is the path of the row in the document, ``traits`` the groups it belongs to in tables and ``-m``
-    expressions, ``spec`` what its kind needs to run it.
+    expressions. ``make_spec`` makes what its kind needs to run it, when it is first needed: a process that
+    collects many cases may run few of them.
     """
 
     id: str
     line: int
     keys: tuple[str | int, ...]
-    spec: SpecT
+    make_spec: Callable[[], SpecT]
     traits: Mapping[str, Any] = field(default_factory=dict)
     marks: CaseMarks = CaseMarks()
     fixtures: tuple[str, ...] = ()
     may_run_ahead: bool = False
+
+    @cached_property
+    def spec(self) -> SpecT:
+        """What its kind needs to run it."""
+        return self.make_spec()
 
 
 @dataclass(frozen=True)
@@ -85,11 +92,15 @@ class Suite(Generic[SpecT]):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a document was found, and what applies there: the merged settings of its kind, and the servers."""
+    """Where a document was found, and what applies there: the merged settings of its kind, and the servers.
+
+    ``origins`` says where a setting comes from, as ``path:line`` of the ``mcpeval.yaml``.
+    """
 
     key: str
     settings: Any
     servers: Mapping[str, ServerDefinition]
+    origins: Mapping[str, str] = field(default_factory=dict)
 
 
 class Kind(ABC, Generic[SpecT]):
@@ -98,6 +109,8 @@ class Kind(ABC, Generic[SpecT]):
     name: ClassVar[str]
     shape_description: ClassVar[str]
     """One line for people: how a document of this kind looks, such as ``a `tests:` list (scenario)``."""
+    shape_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
-from pytest_mcpeval.kinds.scenario.checks import (
-    CheckRegistry,
-    CheckSpecError,
-    ParsedCheck,
-    expectation_checks,
-)
+from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
+from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.scenario.schema import (
     CaseModel,
     ExpectedModel,
@@ -23,12 +20,11 @@ from pytest_mcpeval.kinds.scenario.schema import (
     SuiteModel,
     XfailModel,
 )
-from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, placeholders
-from pytest_mcpeval.loading import DataFileError, Document, Problem
+from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, placeholders
+from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import suggestion
 from pytest_mcpeval.project_file import merge
-from pytest_mcpeval.servers.definitions import ServerDefinition
 
 Keys = tuple[str | int, ...]
 
@@ -41,14 +37,20 @@ def load_suite(document: Document, place: Place, registry: CheckRegistry) -> Sui
     Raises:
         DataFileError: With every problem of the file.
     """
-    if isinstance(document.data, list):
-        model = SuiteModel.model_construct(tests=validate(_ROWS, document))
-        return _Loader(document, place, registry, model, ()).suite()
-    return _Loader(document, place, registry, validate(SuiteModel, document), ("tests",)).suite()
+    with garbage_collection_paused():
+        if isinstance(document.data, list):
+            model = SuiteModel.model_construct(tests=validate(_ROWS, document))
+            return _Loader(document, place, registry, model, ()).suite(model.tests)
+        model = validate(SuiteModel, document)
+        return _Loader(document, place, registry, model, ("tests",)).suite(model.tests)
 
 
 class _Loader:
-    """Turns one validated file into cases, gathering what the schema alone cannot see."""
+    """Turns one validated file into cases, gathering what the schema alone cannot see.
+
+    What a case needs to run is made from its row when it is first asked for; the models of all cases of a
+    large file, kept, would slow down the whole session.
+    """
 
     def __init__(
         self, document: Document, place: Place, registry: CheckRegistry, model: SuiteModel, at: Keys
@@ -56,28 +58,31 @@ class _Loader:
         self.document = document
         self.place = place
         self.registry = registry
-        self.model = model
+        self.project = model.project
+        self.marks = model.marks
         self.at = at
         self.problems: list[Problem] = []
-        self.settings = self._effective_settings()
+        self.settings = self._effective_settings(model)
 
-    def _effective_settings(self) -> ScenarioSettings:
-        own = self.model.model_dump(include=set(ScenarioSettings.model_fields), exclude_unset=True)
+    def _effective_settings(self, model: SuiteModel) -> ScenarioSettings:
+        own = model.model_dump(include=set(ScenarioSettings.model_fields), exclude_unset=True)
         if isinstance(own.get("baseline"), str):
             own["baseline"] = str((self.document.path.parent / own["baseline"]).resolve())
         return ScenarioSettings(**merge(self.place.settings, own))
 
-    def suite(self) -> Suite[ScenarioSpec]:
-        self._find_duplicate_ids()
+    def suite(self, tests: Sequence[CaseModel]) -> Suite[ScenarioSpec]:
+        self._find_duplicate_ids(tests)
         self._check_gates()
-        cases = tuple(self._case(index, case) for index, case in enumerate(self.model.tests))
+        self._check_cases(tests)
         if self.problems:
             raise DataFileError(self.problems)
+        rows = self.document.data[self.at[0]] if self.at else self.document.data
+        builder = SpecBuilder(rows, self.settings, self.place.servers, self.registry, self.project)
         return Suite(
             key=self.place.key,
             kind="scenario",
             document=self.document,
-            cases=cases,
+            cases=tuple(self._case(index, case, builder) for index, case in enumerate(tests)),
             settings=self.settings,
             servers=self.place.servers,
             concurrency=self.settings.concurrency,
@@ -86,9 +91,9 @@ class _Loader:
     def _problem(self, *keys: str | int, message: str) -> None:
         self.problems.append(self.document.problem(*keys, message=message))
 
-    def _find_duplicate_ids(self) -> None:
+    def _find_duplicate_ids(self, tests: Sequence[CaseModel]) -> None:
         seen: dict[str, int] = {}
-        for index, case in enumerate(self.model.tests):
+        for index, case in enumerate(tests):
             first = seen.setdefault(case.id, index)
             if first != index:
                 line = self.document.line(*self.at, first)
@@ -105,25 +110,17 @@ class _Loader:
             )
             self._problem("gates", "no_new_failures", message=message)
 
-    def _case(self, index: int, model: CaseModel) -> Case[ScenarioSpec]:
+    def _case(self, index: int, model: CaseModel, builder: SpecBuilder) -> Case[ScenarioSpec]:
         at = (*self.at, index)
         fresh = self.settings.fresh if model.fresh is None else model.fresh
         stateful = self.settings.stateful if model.stateful is None else model.stateful
-        spec = ScenarioSpec(
-            name=model.name or model.id,
-            description=model.description,
-            steps=tuple(self._steps(at, model)),
-            server=self._server(at, model),
-            fresh=fresh,
-            tolerated=self.settings.gates.pass_rate is not None or self.settings.gates.no_new_failures,
-        )
         return Case(
             id=model.id,
             line=self.document.line(*at),
             keys=at,
-            spec=spec,
+            make_spec=partial(builder.spec, index),
             traits=self._traits(model),
-            marks=_marks(model.marks, self.model.marks),
+            marks=_marks(model.marks, self.marks),
             fixtures=tuple(model.fixtures),
             may_run_ahead=not (fresh or stateful or model.fixtures),
         )
@@ -133,56 +130,48 @@ class _Loader:
         traits = {
             "difficulty": model.difficulty,
             "tool": tools[0] if len(set(tools)) == 1 else tuple(dict.fromkeys(tools)),
-            "project": model.project or self.model.project,
+            "project": model.project or self.project,
             "tags": tuple(model.tags),
         }
         return {name: value for name, value in traits.items() if value}
 
-    def _steps(self, at: Keys, model: CaseModel) -> Iterator[Step]:
+    def _check_cases(self, tests: Sequence[CaseModel]) -> None:
+        rules = (rule for case in tests for found in _expectations(case) for rule in found.validations)
+        rules_hold = self.registry.accepts(rules)
+        for index, case in enumerate(tests):
+            at = (*self.at, index)
+            self._check_server(at, case)
+            if case.tool is not None:
+                self._check_tool((*at, "tool"), case.tool)
+            if case.steps is not None:
+                self._check_steps((*at, "steps"), case.steps)
+            if not rules_hold:
+                self._check_rules(at, case)
+
+    def _check_steps(self, at: Keys, steps: Sequence[StepModel]) -> None:
         captured: set[str] = set()
-        single = model.steps is None
-        for number, step in enumerate(model.steps or [_only_step(model)]):
-            place = at if single else (*at, "steps", number)
-            if not single:
-                self._check_placeholders(place, step, captured)
+        for number, step in enumerate(steps):
+            self._check_placeholders((*at, number), step, captured)
+            for name, path in step.capture.items():
+                self._check_json_path((*at, number, "capture", name), path)
+            if step.tool is not None:
+                self._check_tool((*at, number, "tool"), step.tool)
             captured.update(step.capture)
-            yield self._step(place, step, model)
 
-    def _step(self, at: Keys, step: StepModel, model: CaseModel) -> Step:
-        for name, path in step.capture.items():
-            self._check_json_path((*at, "capture", name), path)
-        timeout = step.timeout or model.timeout or self.settings.timeout
-        checks = self._checks((*at, "expected"), step.expected) if step.expected else ()
-        if step.tool is not None:
-            name = self._tool_name((*at, "tool"), step.tool)
-            return Step("tool", name, self._arguments(step, model), checks, timeout, step.capture)
-        if step.resource is not None:
-            return Step("resource", step.resource, {}, checks, timeout, step.capture)
-        return Step("prompt", step.prompt or "", step.input, checks, timeout, step.capture)
-
-    def _arguments(self, step: StepModel, model: CaseModel) -> Mapping[str, Any]:
-        send = self.settings.send_project if model.send_project is None else model.send_project
-        project = model.project or self.model.project
-        return {**step.input, "project": project} if send and project else step.input
-
-    def _tool_name(self, at: Keys, alias: str) -> str:
-        tools, prefix = self.settings.tools, self.settings.tool_prefix
-        if alias in tools:
-            return tools[alias]
-        if prefix:
-            return alias if alias.startswith(prefix) else prefix + alias
-        if tools and alias not in tools.values():
-            known = [*tools, *tools.values()]
-            message = f"unknown tool alias {alias!r}{suggestion(alias, known)}; `tools:` knows {', '.join(sorted(tools))}"
+    def _check_tool(self, at: Keys, alias: str) -> None:
+        if tool_name(alias, self.settings) is None:
+            tools = self.settings.tools
+            close = suggestion(alias, [*tools, *tools.values()])
+            message = f"unknown tool alias {alias!r}{close}; `tools:` knows {', '.join(sorted(tools))}"
             self._problem(*at, message=message)
-        return alias
 
     def _check_placeholders(self, at: Keys, step: StepModel, captured: set[str]) -> None:
         used = [*placeholders(step.input), *placeholders(step.resource)]
         for name in dict.fromkeys(used):
             if name not in captured:
                 earlier = ", ".join(sorted(captured)) or "nothing"
-                message = f"${{{name}}} is not captured by an earlier step{suggestion(name, captured)} (captured: {earlier})"
+                close = suggestion(name, captured)
+                message = f"${{{name}}} is not captured by an earlier step{close} (captured: {earlier})"
                 self._problem(*at, message=message)
 
     def _check_json_path(self, at: Keys, path: str) -> None:
@@ -192,28 +181,21 @@ class _Loader:
         if problem:
             self._problem(*at, message=problem)
 
-    def _checks(self, at: Keys, expected: ExpectedModel) -> tuple[ParsedCheck, ...]:
-        parsed = []
-        for index, rule in enumerate(expected.validations):
-            try:
-                parsed.append(self.registry.parse(rule))
-            except CheckSpecError as error:
-                for path, message in error.problems:
-                    self._problem(*at, "validations", index, *path, message=message)
-        return (
-            *parsed,
-            *expectation_checks(
-                expected.expected_keywords, expected.forbidden_keywords, expected.expected_imports
-            ),
-        )
+    def _check_rules(self, at: Keys, model: CaseModel) -> None:
+        for number, step in enumerate(steps_of(model)):
+            place = at if model.steps is None else (*at, "steps", number)
+            for index, rule in enumerate(step.expected.validations if step.expected else ()):
+                try:
+                    self.registry.parse(rule)
+                except CheckSpecError as error:
+                    for path, message in error.problems:
+                        self._problem(*place, "expected", "validations", index, *path, message=message)
 
-    def _server(self, at: Keys, model: CaseModel) -> ServerDefinition:
+    def _check_server(self, at: Keys, model: CaseModel) -> None:
         servers = self.place.servers
-        name = model.server or self.settings.server
-        if name is None and len(servers) == 1:
-            return next(iter(servers.values()))
+        name = server_name(model, self.settings, servers)
         if name is not None and name in servers:
-            return servers[name]
+            return
         known = ", ".join(sorted(servers)) or "none"
         if name is None:
             message = f"no server is named: say `server:` here or in mcpeval.yaml (defined: {known})"
@@ -222,22 +204,14 @@ class _Loader:
         keys = (*at, "server") if model.server else ("server",)
         if not any(problem.message == message for problem in self.problems):
             self._problem(*keys, message=message)
-        return _NO_SERVER
 
 
-_NO_SERVER = ServerDefinition("", "stdio")
-
-
-def _only_step(model: CaseModel) -> StepModel:
-    return StepModel.model_construct(
-        tool=model.tool,
-        resource=None,
-        prompt=None,
-        input=model.input,
-        expected=model.expected,
-        capture={},
-        timeout=None,
-    )
+def _expectations(model: CaseModel) -> Iterator[ExpectedModel]:
+    if model.expected is not None:
+        yield model.expected
+    for step in model.steps or ():
+        if step.expected is not None:
+            yield step.expected
 
 
 def _marks(case: MarksModel, suite: MarksModel) -> CaseMarks:

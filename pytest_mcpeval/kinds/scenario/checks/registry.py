@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from inspect import cleandoc
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
@@ -139,6 +139,31 @@ class CheckRegistry:
             raise CheckSpecError(problems)
         return parsed
 
+    def accepts(self, rules: Iterable[object]) -> bool:
+        """Whether every rule is valid: what `parse` says of each, but in a small part of the time."""
+        simple: dict[str, list[dict[str, Any]]] = {}
+        for rule in rules:
+            written = rule if isinstance(rule, dict) else {}
+            name = written.get("type")
+            if isinstance(name, str) and isinstance(self._types.get(name), CheckType):
+                simple.setdefault(name, []).append(_without_type(written))
+            elif not self._is_valid(rule):
+                return False
+        return all(self._are_valid(name, written) for name, written in simple.items())
+
+    def _is_valid(self, rule: object) -> bool:
+        problems: list[SpecProblem] = []
+        return self._parse(rule, (), problems) is not None and not problems
+
+    def _are_valid(self, name: str, written: list[dict[str, Any]]) -> bool:
+        found = self._types[name]
+        assert isinstance(found, CheckType)
+        try:
+            _list_of(found.parameters).validate_python(written)
+        except ValidationError:
+            return False
+        return True
+
     def json_schema(self) -> dict[str, Any]:
         """A JSON Schema of one check, for editors."""
         from .editor_schema import schema_of_checks
@@ -202,10 +227,19 @@ class CheckRegistry:
         return f"unknown check type {shortened(repr(name), 40)}{close} (known: {known})"
 
 
+def _without_type(rule: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in rule.items() if key != "type"}
+
+
+@cache
+def _list_of(model: type[BaseModel]) -> TypeAdapter[list[BaseModel]]:
+    return TypeAdapter(list[model])  # type: ignore[valid-type]
+
+
 def _parse_single(
     found: CheckType, rule: Mapping[str, Any], at: Path, problems: list[SpecProblem]
 ) -> ParsedCheck | None:
-    written = {key: value for key, value in rule.items() if key != "type"}
+    written = _without_type(rule)
     try:
         parameters = found.parameters.model_validate(written)
     except ValidationError as error:
