@@ -1,8 +1,57 @@
-"""The console script, for what is not a test run."""
+"""The console script ``pytest-mcpeval``, for what is not a test run: one module for each command."""
 
 from __future__ import annotations
 
+import argparse
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import NoReturn
 
-def main() -> int:
-    """Run a command."""
-    return 0
+from pytest_mcpeval import __version__
+from pytest_mcpeval.cli import init, schema, servers, validate
+
+COMMANDS = {"init": init, "validate": validate, "schema": schema, "servers": servers}
+
+EXIT_CODES = """\
+exit codes:
+  0  all is well
+  1  problems were found, or a server did not start
+  2  wrong usage: an unknown command, option, path or name
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that suggests the command that was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and end with exit code 2."""
+        self.exit(2, f"{self.prog}: {message}\n(see {self.prog} --help)\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the console script, with all its commands."""
+    top = _Parser(
+        prog="pytest-mcpeval",
+        description="Companion of the pytest plugin. Evals themselves are run by: pytest --mcpeval",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"pytest-mcpeval {__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", title="commands", required=True)
+    for name, module in COMMANDS.items():
+        module.add_parser(commands).set_defaults(run=module.run, prog=f"{top.prog} {name}")
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code that ``--help`` documents."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    top = parser()
+    if given and not given[0].startswith("-") and given[0] not in COMMANDS:
+        close = get_close_matches(given[0], COMMANDS, n=1)
+        hint = f", did you mean {close[0]!r}?" if close else ""
+        top.error(f"unknown command {given[0]!r}{hint} (commands: {', '.join(COMMANDS)})")
+    options = top.parse_args(given)
+    code: int = options.run(options)
+    return code

@@ -24,7 +24,7 @@ _TRANSPORTS: dict[str, Transport] = {
 _WAYS = ("command", "url", "module")
 _BELONGS_TO = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
 # Keys other hosts write into .mcp.json, about matters an eval has no part in.
-_FOREIGN_KEYS = frozenset(
+FOREIGN_KEYS = frozenset(
     {
         "alwaysAllow",
         "autoApprove",
@@ -48,7 +48,7 @@ _FOREIGN_KEYS = frozenset(
         "version",
     }
 )
-_FOREIGN_TOP_KEYS = frozenset({"$schema", "inputs"})
+FOREIGN_TOP_KEYS = frozenset({"$schema", "inputs"})
 
 
 class ServerEntry(BaseModel):
@@ -103,7 +103,7 @@ def _shape_problems(document: Document, section: str) -> list[Problem]:
         return [document.problem(section, message=f'"{section}": expected a mapping of names to servers')]
     if section != _MCP_JSON:
         return []
-    unknown = [key for key in data if key != _MCP_JSON and key not in _FOREIGN_TOP_KEYS]
+    unknown = [key for key in data if key != _MCP_JSON and key not in FOREIGN_TOP_KEYS]
     return [document.problem(key, message=f'unknown key "{key}": expected "{section}"') for key in unknown]
 
 
@@ -114,7 +114,7 @@ def _definition(document: Document, section: str, name: str, entry: object) -> S
     if section == _MCP_JSON and isinstance(entry, Mapping):
         if entry.get("disabled") is True:
             return None
-        entry = {key: value for key, value in entry.items() if key not in _FOREIGN_KEYS}
+        entry = {key: value for key, value in entry.items() if key not in FOREIGN_KEYS}
     validated = validate(ServerEntry, document, entry, at=(section, name))
     problems = _entry_problems(document, section, name, validated)
     if problems:

@@ -1,0 +1,135 @@
+"""JSON Schemas of scenario files, ``mcpeval.yaml`` and ``.mcp.json``, made from the models that read them.
+
+The models read every key in snake_case and in camelCase, so the schemas list both spellings. What a model's
+validators demand beyond its fields is added here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+
+Schema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+CHECK = {"$ref": "#/$defs/check"}
+TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
+
+_EXPECTATIONS = ("validations", "expected_keywords", "forbidden_keywords", "expected_imports")
+
+
+def scenario_schema() -> Schema:
+    """The schema of a scenario file: a whole suite, or a list of its cases."""
+    from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+    from pytest_mcpeval.kinds.scenario.schema import SuiteModel
+
+    suite = _schema_of(SuiteModel)
+    definitions = suite.pop("$defs")
+    definitions["ExpectedModel"]["properties"]["validations"]["items"] = CHECK
+    definitions["ExpectedModel"]["anyOf"] = [{"required": [key]} for key in _spelled(_EXPECTATIONS)]
+    definitions["StepModel"]["oneOf"] = [{"required": [way]} for way in ("tool", "resource", "prompt")]
+    definitions["CaseModel"]["oneOf"] = [{"required": ["steps"]}, {"required": ["tool", "input", "expected"]}]
+    cases = {"type": "array", "items": {"$ref": "#/$defs/CaseModel"}, "minItems": 1}
+    return {
+        "$schema": DIALECT,
+        "title": "pytest-mcpeval: scenario suite",
+        "anyOf": [suite, cases],
+        "$defs": definitions | BUILTIN.json_schema()["$defs"],
+    }
+
+
+def project_schema() -> Schema:
+    """The schema of ``mcpeval.yaml``."""
+    from pytest_mcpeval.kinds import registered_kinds
+    from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+
+    definitions: Schema = {"server": _server()}
+    properties: Schema = {
+        "servers": {
+            "type": "object",
+            "description": "servers by name; they win over those of .mcp.json",
+            "additionalProperties": {"$ref": "#/$defs/server"},
+        }
+    }
+    for name, kind in registered_kinds(BUILTIN).items():
+        entry = _schema_of(kind.settings_model)
+        definitions |= entry.pop("$defs", {})
+        entry["properties"]["files"] = _files()
+        properties[name] = {"type": "array", "items": entry, "description": f"settings of {name} suites"}
+    return {
+        "$schema": DIALECT,
+        "title": "pytest-mcpeval: mcpeval.yaml",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "$defs": definitions,
+    }
+
+
+def mcp_json_schema() -> Schema:
+    """The schema of ``.mcp.json``; keys that only other hosts read are allowed."""
+    from pytest_mcpeval.servers.schema import FOREIGN_KEYS, FOREIGN_TOP_KEYS
+
+    server = _server()
+    server["properties"] |= {key: {} for key in sorted(FOREIGN_KEYS)}
+    return {
+        "$schema": DIALECT,
+        "title": "pytest-mcpeval: .mcp.json",
+        "type": "object",
+        "properties": {
+            "mcpServers": {"type": "object", "additionalProperties": {"$ref": "#/$defs/server"}},
+            **{key: {} for key in sorted(FOREIGN_TOP_KEYS)},
+        },
+        "required": ["mcpServers"],
+        "additionalProperties": False,
+        "$defs": {"server": server},
+    }
+
+
+def _server() -> Schema:
+    from pytest_mcpeval.servers.schema import ServerEntry
+
+    schema = _schema_of(ServerEntry)
+    properties = schema["properties"]
+    properties["args"]["items"] = TEXT_OR_NUMBER
+    properties["env"]["additionalProperties"] = TEXT_OR_NUMBER
+    properties["headers"]["additionalProperties"] = TEXT_OR_NUMBER
+    schema["oneOf"] = [{"required": [way]} for way in ("command", "url", "module")]
+    return schema
+
+
+def _files() -> Schema:
+    pattern = {"type": "string", "minLength": 1}
+    return {
+        "description": "globs relative to this file; without it, all files below",
+        "anyOf": [pattern, {"type": "array", "items": pattern, "minItems": 1}],
+    }
+
+
+def _schema_of(model: type[BaseModel]) -> Schema:
+    """The schema of a model, each key in both spellings."""
+    schema = model.model_json_schema()
+    for found in (schema, *schema.get("$defs", {}).values()):
+        _spell_both_ways(found)
+    return schema
+
+
+def _spell_both_ways(schema: Schema) -> None:
+    properties: Schema = schema.get("properties", {})
+    for name in list(properties):
+        properties[to_camel(name)] = properties[name]
+    wanted = schema.pop("required", [])
+    simple = [name for name in wanted if to_camel(name) == name]
+    if simple:
+        schema["required"] = simple
+    either = [name for name in wanted if name not in simple]
+    if either:
+        schema["allOf"] = [{"anyOf": [{"required": [key]} for key in _spelled((name,))]} for name in either]
+
+
+def _spelled(names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        yield from dict.fromkeys((name, to_camel(name)))

@@ -1,0 +1,109 @@
+"""``pytest-mcpeval servers``: which servers are defined here, and whether they start."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.cli.project import root_directory, runtime_at
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.servers import Connections, ServerDefinition
+
+DESCRIPTION = """\
+List the servers that are defined for this directory, in mcpeval.yaml files and in the .mcp.json of the root
+directory. With --check, start each and list its tools.
+"""
+SHOWN_DESCRIPTION = 70
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "servers", help="list the servers that are defined here, and try them", description=DESCRIPTION
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these servers")
+    parser.add_argument("--check", action="store_true", help="start each server and list its tools")
+    parser.add_argument("--rootdir", metavar="DIR", help="root directory (default: as pytest finds it)")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """List the servers; with ``--check``, try them."""
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.loading.wording import suggestion
+    from pytest_mcpeval.servers import ServerConfigError
+
+    root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
+    try:
+        defined = runtime_at(root).project_files.servers_at(Path.cwd() / "mcpeval.yaml")
+    except (DataFileError, ServerConfigError) as error:
+        print(_safe(str(error)), file=sys.stderr)
+        return 1
+    unknown = [name for name in options.names if name not in defined]
+    for name in unknown:
+        known = ", ".join(sorted(defined)) or "none"
+        message = f"no server {name!r} is defined{suggestion(name, defined)} (defined: {known})"
+        print(f"{options.prog}: {_safe(message)}", file=sys.stderr)
+    if unknown:
+        return 2
+    if not defined:
+        print(f"no server is defined in an mcpeval.yaml here or above, nor in {root / '.mcp.json'}")
+        return 1
+    chosen = {name: defined[name] for name in options.names or sorted(defined)}
+    return _checked(chosen) if options.check else _listed(chosen)
+
+
+def _safe(text: str) -> str:
+    from pytest_mcpeval.reports.text import visible
+
+    return visible(text)
+
+
+def _listed(definitions: Mapping[str, ServerDefinition]) -> int:
+    width = max(map(len, definitions))
+    for name, definition in definitions.items():
+        print(_safe(f"{name:{width}}  {definition.transport:6}  {definition.shown()}"))
+        print(_safe(f"{'':{width}}  defined: {_relative(definition.origin)}"))
+    return 0
+
+
+def _relative(origin: str) -> str:
+    return origin.removeprefix(f"{Path.cwd()}/")
+
+
+def _checked(definitions: Mapping[str, ServerDefinition]) -> int:
+    from pytest_mcpeval.servers import CallError, Connections, ServerConfigError, ServerStartError
+
+    broken = 0
+    with Connections(definitions) as connections:
+        for name in definitions:
+            try:
+                lines = list(_tools(connections, name))
+            except (CallError, ServerStartError) as error:
+                broken += 1
+                lines = [f"✗ {error}" if name in str(error) else f"✗ {name}: {error}"]
+            except ServerConfigError as error:
+                broken += 1
+                lines = [f"✗ {name}: {error}"]
+            print(_safe("\n".join(lines)))
+    return 1 if broken else 0
+
+
+def _tools(connections: Connections, name: str) -> Iterator[str]:
+    connection = connections.get(name)
+    tools = connection.list_tools()
+    said = " ".join(part for part in (connection.server_name, connection.server_version) if part)
+    about = f"{said}, protocol {connection.protocol_version}" if said else connection.protocol_version
+    yield f"✓ {name} ({about}): {len(tools)} {'tool' if len(tools) == 1 else 'tools'}"
+    width = max((len(tool.name) for tool in tools), default=0)
+    for tool in tools:
+        yield f"    {tool.name:{width}}  {_first_line(tool.description)}".rstrip()
+
+
+def _first_line(description: str) -> str:
+    line = description.strip().partition("\n")[0]
+    return line if len(line) <= SHOWN_DESCRIPTION else line[: SHOWN_DESCRIPTION - 1] + "…"

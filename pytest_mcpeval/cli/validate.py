@@ -1,0 +1,145 @@
+"""``pytest-mcpeval validate``: every problem of data files, without running anything."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.runtime import Runtime
+
+DESCRIPTION = """\
+Check data files and mcpeval.yaml files, and list every problem with its file and line.
+
+A directory stands for the files that pytest --mcpeval would collect below it: mcpeval.yaml files, files in
+datasets/, and those whose name says what they are (*.eval.yaml, ...). A file is checked whatever its name.
+
+Kinds and checks that a conftest.py registers, and ini keys, are not known here: use
+pytest --mcpeval --collect-only in projects that have such.
+"""
+
+CONFTEST_HINT = "kinds and checks of a conftest.py are not known here: see pytest --mcpeval --collect-only"
+SKIPPED_DIRECTORIES = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "validate",
+        help="check data files and mcpeval.yaml",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files and directories")
+    _add_root(parser)
+    return parser
+
+
+def _add_root(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rootdir",
+        metavar="DIR",
+        help="root directory, whose .mcp.json counts (default: as pytest finds it from here)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check the files; prints problems and a summary."""
+    missing = [path for path in options.paths if not Path(path).exists()]
+    if missing:
+        print(f"{options.prog}: no such file or directory: {', '.join(missing)}", file=sys.stderr)
+        return 2
+    root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
+    runtime = runtime_at(root)
+    files = list(dict.fromkeys(file for path in options.paths for file in data_files(Path(path), runtime)))
+    if not files:
+        print(f"{options.prog}: no data files found in {', '.join(options.paths)}", file=sys.stderr)
+        return 1
+    return _report(files, runtime)
+
+
+def _report(files: list[Path], runtime: Runtime) -> int:
+    from pytest_mcpeval.reports.text import visible
+
+    problems: dict[str, None] = {}
+    summaries: list[str] = []
+    cases = 0
+    for file in files:
+        found, summary, count = checked(file, runtime)
+        problems.update(dict.fromkeys(found))
+        summaries += [summary] if summary else []
+        cases += count
+    for line in [*problems] or summaries:
+        print(visible(line))
+    totals = f"{_counted(len(files), 'file')}, {_counted(cases, 'case')}"
+    print(f"{totals}: {_counted(len(problems), 'problem') if problems else 'no problems'}")
+    if any("unknown check type" in problem or "no known shape" in problem for problem in problems):
+        print(f"({CONFTEST_HINT})")
+    return 1 if problems else 0
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def checked(file: Path, runtime: Runtime) -> tuple[list[str], str, int]:
+    """The problems of one file, a line on it, and the number of its cases."""
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.project_file import PROJECT_FILE_NAME
+    from pytest_mcpeval.servers.errors import ServerConfigError
+
+    try:
+        if file.name == PROJECT_FILE_NAME:
+            runtime.project_files.read(file)
+            return [], f"{shown(file)}: settings", 0
+        suite = runtime.suite(file)
+    except DataFileError as error:
+        return _lines(error), "", 0
+    except ServerConfigError as error:
+        return [str(error)], "", 0
+    if suite is None:
+        return [], f"{shown(file)}: read by other files", 0
+    return [], f"{shown(file)}: {_counted(len(suite.cases), 'case')} ({suite.kind})", len(suite.cases)
+
+
+def _lines(error: DataFileError) -> list[str]:
+    return [str(replace(problem, path=Path(shown(problem.path.absolute())))) for problem in error.problems]
+
+
+def data_files(path: Path, runtime: Runtime) -> Iterator[Path]:
+    """The file itself, or the files below a directory that the plugin would collect, sorted."""
+    path = Path(os.path.abspath(path))
+    if path.is_file():
+        yield path
+        return
+    for directory, names, files in os.walk(path):
+        names[:] = sorted(name for name in names if _is_searched(Path(directory, name)))
+        yield from (file for name in sorted(files) if _is_data_file(file := Path(directory, name), runtime))
+
+
+def _is_searched(directory: Path) -> bool:
+    hidden = directory.name.startswith(".") or directory.name in SKIPPED_DIRECTORIES
+    return not hidden and not (directory / "pyvenv.cfg").exists()
+
+
+def _is_data_file(file: Path, runtime: Runtime) -> bool:
+    from pytest_mcpeval.loading.loader import PARSERS
+    from pytest_mcpeval.project_file import PROJECT_FILE_NAME
+
+    if file.suffix.lower() not in PARSERS:
+        return False
+    settings = runtime.settings
+    return (
+        file.name == PROJECT_FILE_NAME
+        or any(file.is_relative_to(directory) for directory in settings.datasets)
+        or any(fnmatch(file.name, pattern) for pattern in settings.data_files)
+    )
