@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatch
 from functools import cache
@@ -13,22 +14,50 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite
-from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.runtime import PROJECT_FILE_NAME, Runtime
+from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
+from pytest_mcpeval.path_patterns import matches
+from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
+from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 
 DATA_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl"})
 
 ACTING_MARKERS = frozenset(
-    "anyio asyncio filterwarnings parametrize skip skipif tryfirst trylast usefixtures xdist_group xfail".split()
+    {
+        "anyio",
+        "asyncio",
+        "benchmark",
+        "dependency",
+        "django_db",
+        "filterwarnings",
+        "flaky",
+        "mcpeval_case",
+        "mcpeval_checks",
+        "mcpeval_server",
+        "order",
+        "parametrize",
+        "repeat",
+        "run",
+        "skip",
+        "skipif",
+        "timeout",
+        "tryfirst",
+        "trylast",
+        "usefixtures",
+        "xdist_group",
+        "xfail",
+    }
 )
 """Markers that make pytest or a plugin act: a trait of that name is not turned into a marker."""
+
+NOT_IN_MARKERS = re.compile(r"[^\w+.\[\]\\/-]+")
+"""What neither ``-m`` nor the registration of a marker can express; a hyphen stands for it."""
 
 sample_key = pytest.StashKey[Sample]()
 
 
-class CaseFailed(Exception):
+class CaseFailed(Exception):  # noqa: N818 (a verdict, not an incident)
     """A case whose target answered and was wrong; the text is for people."""
 
 
@@ -42,7 +71,7 @@ class DataFileCollectors:
         """Collect data files and project files; leave everything else to others."""
         if file_path.suffix.lower() not in DATA_SUFFIXES or self._is_ignored(file_path):
             return None
-        if file_path.name == PROJECT_FILE_NAME:
+        if file_path.name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES):
             return ProjectFileCollector.of(parent, file_path, self.runtime)
         if not (self._is_data_file(file_path) or parent.session.isinitpath(file_path)):
             return None
@@ -50,13 +79,15 @@ class DataFileCollectors:
 
     def _is_ignored(self, path: Path) -> bool:
         key = self.runtime.key(path)
-        return any(fnmatch(key, pattern) for pattern in self.runtime.settings.ignore)
+        return any(matches(key, pattern) for pattern in self.runtime.settings.ignore)
 
     def _is_data_file(self, path: Path) -> bool:
         settings = self.runtime.settings
-        return any(directory in path.parents for directory in settings.datasets) or any(
-            fnmatch(path.name, pattern) for pattern in settings.data_files
-        )
+        if any(fnmatch(path.name, pattern) for pattern in settings.data_files):
+            return True
+        if path == settings.rootdir / SERVERS_FILE_NAME:
+            return False
+        return any(directory in path.parents for directory in settings.datasets)
 
 
 class ProjectFileCollector(pytest.File):
@@ -76,7 +107,7 @@ class ProjectFileCollector(pytest.File):
         try:
             self.runtime.project_files.read(self.path)
         except DataFileError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(self.runtime.described(error)) from None
         return iter(())
 
 
@@ -93,15 +124,16 @@ class SuiteFile(pytest.Module):
         collector.runtime = runtime
         return collector
 
-    def collect(self) -> Iterator[pytest.Item]:
-        """Yield an item for each case of the file; a support file, such as a baseline, has none."""
+    def collect(self) -> list[pytest.Item]:
+        """An item for each case of the file; a support file, such as a baseline, has none."""
         try:
             suite = self.runtime.suite(self.path)
         except DataFileError as error:
+            raise self.CollectError(self.runtime.described(error)) from None
+        except ServerConfigError as error:
             raise self.CollectError(str(error)) from None
-        if suite is not None:
-            for case in suite.cases:
-                yield CaseItem.of(self, suite, case)
+        with garbage_collection_paused():
+            return [CaseItem.of(self, suite, case) for case in suite.cases] if suite is not None else []
 
 
 class CaseItem(pytest.Function):
@@ -148,12 +180,15 @@ class CaseItem(pytest.Function):
         answers = self.runtime.ahead.answers(self.suite, self.case)
         sample = kind.judge(self.suite, self.case, answers, self.runtime)
         self.stash[sample_key] = sample
-        if sample.outcome in ("failed", "error"):
+        if sample.outcome in ("failed", "tolerated", "error"):
+            # A tolerated case raises too: then a mark that expects the failure has its say first.
             raise CaseFailed(kind.explain(self.suite, self.case, sample))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What a person sees: words and data for our own failures, a traceback for everything else."""
-        if isinstance(excinfo.value, (CaseFailed, ServerStartError, ServerConfigError, DataFileError)):
+        if isinstance(excinfo.value, DataFileError):
+            return self.runtime.described(excinfo.value)
+        if isinstance(excinfo.value, (CaseFailed, ServerStartError, ServerConfigError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
@@ -166,16 +201,21 @@ def _call_of(holder: list[CaseItem], fixtures: tuple[str, ...]) -> Callable[...,
     def case(**_fixture_values: object) -> None:
         holder[0].run_case()
 
-    parameters = [Parameter(name, Parameter.KEYWORD_ONLY) for name in fixtures]
-    case.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    case.__signature__ = _signature(fixtures)  # type: ignore[attr-defined]
     return case
+
+
+@cache
+def _signature(fixtures: tuple[str, ...]) -> Signature:
+    return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in dict.fromkeys(fixtures)])
 
 
 def _marker_names(traits: Mapping[str, Any]) -> list[str]:
     found: dict[str, None] = {}
     for value in traits.values():
         found.update(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))
-    return [name for name in found if name and name not in ACTING_MARKERS and not name.startswith("_")]
+    names = dict.fromkeys(NOT_IN_MARKERS.sub("-", name).strip("-").lstrip("_") for name in found)
+    return [name for name in names if name and name not in ACTING_MARKERS]
 
 
 @cache

@@ -1,51 +1,27 @@
 """``mcpeval.yaml``: what the data below a directory is run against, and which gates hold.
 
 Every ``mcpeval.yaml`` from a data file's directory up to the root directory applies; the nearest wins, key by
-key. Within one file later entries win over earlier ones.
+key. Within one file later entries win over earlier ones. Servers come from these files and from the
+``.mcp.json`` in the root directory.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.base import Kind, Place
-from pytest_mcpeval.loading import DataFileError, Document, Problem, load
-from pytest_mcpeval.loading.schema import validate
-from pytest_mcpeval.loading.wording import suggestion
+from pytest_mcpeval.loading import DataFileError, Problem
+from pytest_mcpeval.project_rules import ProjectFile, read_project_file, read_servers_file
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
 PROJECT_FILE_NAME = "mcpeval.yaml"
+MISTAKEN_NAMES = ("mcpeval.yml", "mcpeval.json", ".mcpeval.yaml", ".mcpeval.yml")
 SERVERS_FILE_NAME = ".mcp.json"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One entry of a kind's section: settings as written, and the files they are for (None: all below)."""
-
-    settings: Mapping[str, Any]
-    files: frozenset[Path] | None
-
-    def applies_to(self, path: Path) -> bool:
-        """Whether a data file is meant."""
-        return self.files is None or path in self.files
-
-
-@dataclass(frozen=True)
-class ProjectFile:
-    """One ``mcpeval.yaml``, checked."""
-
-    path: Path
-    servers: Mapping[str, ServerDefinition]
-    rules: Mapping[str, tuple[Rule, ...]]
 
 
 class ProjectFiles:
@@ -60,61 +36,95 @@ class ProjectFiles:
         """What applies to a data file of a kind.
 
         Raises:
-            DataFileError: A project file that applies has problems.
+            DataFileError: Project files that apply have problems.
+            ServerConfigError: The environment variable ``MCP_URL`` cannot be applied.
         """
-        files = [self.read(found) for found in self._found_above(path)]
+        files = self._applying(path)
         merged: dict[str, Any] = {}
-        for file in reversed(files):
+        origins: dict[str, str] = {}
+        for file in files:
             for rule in file.rules.get(kind.name, ()):
-                if rule.applies_to(path):
+                if rule.applies_to(path.relative_to(file.path.parent).as_posix()):
                     merged = merge(merged, rule.settings)
-        servers = dict(self._root_servers)
-        for file in reversed(files):
-            servers.update(file.servers)
-        return Place(key, merged, self._with_mcp_url(servers))
+                    origins |= {name: f"{self._shown(file.path)}:{line}" for name, line in rule.lines.items()}
+        return Place(key, merged, _servers(files), origins)
 
     def servers_at(self, path: Path) -> Mapping[str, ServerDefinition]:
-        """The servers a file at a path may talk to, by name."""
-        servers = dict(self._root_servers)
-        for found in reversed(list(self._found_above(path))):
-            servers.update(self.read(found).servers)
-        return self._with_mcp_url(servers)
+        """The servers a file at a path may talk to, by name; raises as `place` does."""
+        return _servers(self._applying(path))
 
-    def _with_mcp_url(self, servers: Mapping[str, ServerDefinition]) -> Mapping[str, ServerDefinition]:
-        from pytest_mcpeval.servers.variables import apply_mcp_url
+    def _shown(self, path: Path) -> str:
+        return Path(os.path.relpath(path, self._rootdir)).as_posix()
 
-        return apply_mcp_url(servers, os.environ)
+    def _applying(self, path: Path) -> list[ProjectFile]:
+        """The project files that apply at a path, the nearest last."""
+        found: list[ProjectFile] = []
+        problems: list[Problem] = []
+        for candidate in reversed([*self._found_above(path), *self._servers_file()]):
+            try:
+                found.append(self.read(candidate))
+            except DataFileError as error:
+                problems += error.problems
+        if problems:
+            raise DataFileError(problems)
+        return found
+
+    def _servers_file(self) -> Iterator[Path]:
+        path = self._rootdir / SERVERS_FILE_NAME
+        if path.is_file():
+            yield path
 
     def _found_above(self, path: Path) -> Iterator[Path]:
+        # As with conftest files, what lies above the root directory does not count.
         for directory in path.parents:
-            candidate = directory / PROJECT_FILE_NAME
-            if candidate.is_file():
-                yield candidate
-            if directory == self._rootdir or self._rootdir not in directory.parents:
+            if directory in self._rootdir.parents:
+                return
+            for name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES):
+                if (directory / name).is_file():
+                    yield directory / name
+            if directory == self._rootdir:
                 return
 
     def read(self, path: Path) -> ProjectFile:
-        """One project file, read once.
+        """One project file or ``.mcp.json``, read once.
 
         Raises:
-            DataFileError: With every problem of the file.
+            DataFileError: With every problem of the file the first time, and in one line from then on.
         """
-        if path not in self._read:
-            try:
-                self._read[path] = _read(path, self._kinds)
-            except DataFileError as error:
-                self._read[path] = error
-        found = self._read[path]
-        if isinstance(found, DataFileError):
-            raise found
-        return found
+        found = self._read.get(path)
+        if isinstance(found, ProjectFile):
+            return found
+        if found is not None:
+            raise _reported_before(path, found)
+        try:
+            self._read[path] = read = self._parsed(path)
+        except DataFileError as error:
+            self._read[path] = error
+            raise
+        return read
 
-    @cached_property
-    def _root_servers(self) -> Mapping[str, ServerDefinition]:
-        from pytest_mcpeval.servers.schema import parse_servers
+    def _parsed(self, path: Path) -> ProjectFile:
+        if path.name in MISTAKEN_NAMES:
+            raise DataFileError(
+                [Problem(path, 0, f"is not read under this name: call it {PROJECT_FILE_NAME}")]
+            )
+        if path.name == SERVERS_FILE_NAME:
+            return read_servers_file(path)
+        return read_project_file(path, self._kinds)
 
-        path = self._rootdir / SERVERS_FILE_NAME
-        return parse_servers(load(path)) if path.is_file() else {}
+
+def _reported_before(path: Path, error: DataFileError) -> DataFileError:
+    count = len(error.problems)
+    words = "1 problem" if count == 1 else f"{count} problems"
+    message = f"has {words}, reported where the file was first used: this file waits until they are solved"
+    return DataFileError([Problem(path, error.problems[0].line, message)])
+
+
+def _servers(files: list[ProjectFile]) -> Mapping[str, ServerDefinition]:
+    from pytest_mcpeval.servers.variables import apply_mcp_url
+
+    servers = {name: server for file in files for name, server in file.servers.items()}
+    return apply_mcp_url(servers, os.environ)
 
 
 def merge(lower: Mapping[str, Any], higher: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,95 +135,3 @@ def merge(lower: Mapping[str, Any], higher: Mapping[str, Any]) -> dict[str, Any]
         nested = isinstance(value, Mapping) and isinstance(below, Mapping)
         merged[key] = merge(below, value) if nested and below is not None else value
     return merged
-
-
-def _read(path: Path, kinds: Mapping[str, Kind[Any]]) -> ProjectFile:
-    from pytest_mcpeval.servers.schema import parse_servers
-
-    document = load(path)
-    if not isinstance(document.data, dict):
-        raise DataFileError([Problem(path, 1, f"expected a mapping with {_known_sections(kinds)}")])
-    problems = [
-        document.problem(
-            key, message=f"unknown key `{key}`{suggestion(key, known)}; expected {_known_sections(kinds)}"
-        )
-        for known in [["servers", *kinds]]
-        for key in document.data
-        if key not in known
-    ]
-    servers: Mapping[str, ServerDefinition] = {}
-    rules: dict[str, tuple[Rule, ...]] = {}
-    if "servers" in document.data:
-        try:
-            servers = parse_servers(document, section="servers")
-        except DataFileError as error:
-            problems += error.problems
-    for name, kind in kinds.items():
-        if name in document.data:
-            try:
-                rules[name] = tuple(_rules(document, name, kind.settings_model))
-            except DataFileError as error:
-                problems += error.problems
-    if problems:
-        raise DataFileError(problems)
-    return ProjectFile(path, servers, rules)
-
-
-def _known_sections(kinds: Mapping[str, Kind[Any]]) -> str:
-    return ", ".join(f"`{name}`" for name in ("servers", *kinds))
-
-
-def _rules(document: Document, section: str, model: type[BaseModel]) -> Iterator[Rule]:
-    entries = document.data[section]
-    if not isinstance(entries, list):
-        found = type(entries).__name__
-        message = f"`{section}`: expected a list of entries such as `- files: docs/**`, found {found}"
-        raise DataFileError([document.problem(section, message=message)])
-    problems: list[Problem] = []
-    for index, entry in enumerate(entries):
-        settings = (
-            {key: value for key, value in entry.items() if key != "files"}
-            if isinstance(entry, dict)
-            else entry
-        )
-        try:
-            validated: BaseModel = validate(model, document, settings, at=(section, index))
-            files = _matched(document, (section, index, "files"), entry.get("files"))
-        except DataFileError as error:
-            problems += error.problems
-            continue
-        yield Rule(_as_given(validated, document.path.parent), files)
-    if problems:
-        raise DataFileError(problems)
-
-
-def _as_given(settings: BaseModel, directory: Path) -> dict[str, Any]:
-    """The keys that were written, under their own names; files in them made absolute."""
-    given = settings.model_dump(exclude_unset=True)
-    if isinstance(given.get("baseline"), str):
-        given["baseline"] = str((directory / given["baseline"]).resolve())
-    return given
-
-
-def _matched(document: Document, at: tuple[str | int, ...], patterns: object) -> frozenset[Path] | None:
-    if patterns is None:
-        return None
-    listed = patterns if isinstance(patterns, list) else [patterns]
-    problems: list[Problem] = []
-    matched: set[Path] = set()
-    for pattern in listed:
-        if not isinstance(pattern, str) or not pattern or pattern.startswith("/"):
-            message = f"`files`: expected a glob relative to this file, such as docs/**, found {pattern!r}"
-            problems.append(document.problem(*at, message=message))
-            continue
-        directory = document.path.parent
-        deep = pattern + "/*" if pattern.endswith("**") else pattern
-        found = {Path(os.path.normpath(path)) for path in directory.glob(deep) if path.is_file()}
-        if not found:
-            problems.append(
-                document.problem(*at, message=f"`files`: {pattern!r} matches no file below {directory.name}/")
-            )
-        matched |= found
-    if problems:
-        raise DataFileError(problems)
-    return frozenset(matched)

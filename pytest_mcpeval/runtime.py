@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.ahead import Ahead
+from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.kinds.base import Kind, Suite
-from pytest_mcpeval.loading import DataFileError, Document, Problem, load
-from pytest_mcpeval.project_file import PROJECT_FILE_NAME, ProjectFiles
+from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.project_file import ProjectFiles
+from pytest_mcpeval.recognising import recognise
+from pytest_mcpeval.reports.text import visible
 from pytest_mcpeval.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,8 +22,6 @@ if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.connections import Connections
     from pytest_mcpeval.servers.definitions import ServerDefinition
-
-__all__ = ["PROJECT_FILE_NAME", "Runtime"]
 
 
 class Runtime:
@@ -52,6 +54,7 @@ class Runtime:
 
         Raises:
             DataFileError: With every problem of the file.
+            ServerConfigError: The environment variable ``MCP_URL`` cannot be applied.
         """
         if path not in self._suites:
             self._suites[path] = self._load(path)
@@ -59,26 +62,18 @@ class Runtime:
 
     def _load(self, path: Path) -> Suite[Any] | None:
         document = load(path, cache_directory=self.settings.cache_directory)
-        kind, shape = self._recognise(document)
+        if is_baseline(document.data):
+            return None
+        kind, shape = recognise(document, self.kinds)
         if shape == "support":
             return None
         place = self.project_files.place(path, self.key(path), kind)
         return kind.load(document, place)
 
-    def _recognise(self, document: Document) -> tuple[Kind[Any], str]:
-        declared = document.data.get("kind") if isinstance(document.data, dict) else None
-        if isinstance(declared, str) and declared in self.kinds:
-            return self.kinds[declared], "suite"
-        for kind in self.kinds.values():
-            shape = kind.recognise(document.data)
-            if shape is not None:
-                return kind, shape
-        known = "; ".join(kind.shape_description for kind in self.kinds.values())
-        message = (
-            f"no known shape of data file. Known: {known}. "
-            "Add the missing key, say `kind:`, or leave the file alone with the ini key mcpeval_ignore"
-        )
-        raise DataFileError((Problem(document.path, 1, message),))
+    def described(self, error: DataFileError) -> str:
+        """The text of an error for people: paths as in node ids, control characters spelled out."""
+        problems = [replace(problem, path=Path(self.key(problem.path))) for problem in error.problems]
+        return visible(str(DataFileError(problems)))
 
     def connection(self, definition: ServerDefinition, *, fresh: bool = False) -> Connection:
         """A connection to a server: the warm one of this process, or a private one.

@@ -73,7 +73,7 @@ class Case(Generic[SpecT]):
 class Suite(Generic[SpecT]):
     """One data file, loaded: its cases, its effective settings and the servers it may talk to.
 
-    ``key`` is the path relative to the root directory with forward slashes; ``digest`` is of the file's bytes.
+    ``key`` is the path relative to the root directory with forward slashes.
     """
 
     key: str
@@ -139,7 +139,7 @@ class Kind(ABC, Generic[SpecT]):
         """Evaluate every check of a case on what `ask` returned."""
 
     def must_ask_again(self, answers: Any) -> bool:
-        """Whether answers got ahead of their turn may be the harm of a neighbour, such as a crashed server."""
+        """Whether answers got ahead of their turn may be a neighbour's harm, such as a crashed server."""
         return False
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from pytest_mcpeval.kinds.scenario.schema import (
     ExpectedModel,
     MarksModel,
     ScenarioSettings,
+    SkipIfEnvModel,
     StepModel,
     SuiteModel,
     XfailModel,
@@ -60,6 +62,7 @@ class _Loader:
         self.registry = registry
         self.project = model.project
         self.marks = model.marks
+        self.own_settings = frozenset(model.model_fields_set)
         self.at = at
         self.problems: list[Problem] = []
         self.settings = self._effective_settings(model)
@@ -67,7 +70,7 @@ class _Loader:
     def _effective_settings(self, model: SuiteModel) -> ScenarioSettings:
         own = model.model_dump(include=set(ScenarioSettings.model_fields), exclude_unset=True)
         if isinstance(own.get("baseline"), str):
-            own["baseline"] = str((self.document.path.parent / own["baseline"]).resolve())
+            own["baseline"] = os.path.normpath(self.document.path.parent / own["baseline"])
         return ScenarioSettings(**merge(self.place.settings, own))
 
     def suite(self, tests: Sequence[CaseModel]) -> Suite[ScenarioSpec]:
@@ -108,7 +111,7 @@ class _Loader:
                 "gates.no_new_failures compares with a committed baseline: say which file with `baseline:`, "
                 "and write it with pytest --mcpeval --mcpeval-bless"
             )
-            self._problem("gates", "no_new_failures", message=message)
+            self._problem("gates", "no_new_failures", message=message + self._origin("gates"))
 
     def _case(self, index: int, model: CaseModel, builder: SpecBuilder) -> Case[ScenarioSpec]:
         at = (*self.at, index)
@@ -163,7 +166,7 @@ class _Loader:
             tools = self.settings.tools
             close = suggestion(alias, [*tools, *tools.values()])
             message = f"unknown tool alias {alias!r}{close}; `tools:` knows {', '.join(sorted(tools))}"
-            self._problem(*at, message=message)
+            self._problem(*at, message=message + self._origin("tools"))
 
     def _check_placeholders(self, at: Keys, step: StepModel, captured: set[str]) -> None:
         used = [*placeholders(step.input), *placeholders(step.resource)]
@@ -201,9 +204,18 @@ class _Loader:
             message = f"no server is named: say `server:` here or in mcpeval.yaml (defined: {known})"
         else:
             message = f"unknown server {name!r}{suggestion(name, servers)} (defined: {known})"
-        keys = (*at, "server") if model.server else ("server",)
+        if model.server is not None:
+            self._problem(*at, "server", message=message)
+            return
+        # The suite's own server is one mistake, however many cases there are.
+        message += self._origin("server")
         if not any(problem.message == message for problem in self.problems):
-            self._problem(*keys, message=message)
+            self._problem("server", message=message)
+
+    def _origin(self, setting: str) -> str:
+        """Where a setting comes from, when it is not this file."""
+        origin = None if setting in self.own_settings else self.place.origins.get(setting)
+        return f"; `{setting}` comes from {origin}" if origin else ""
 
 
 def _expectations(model: CaseModel) -> Iterator[ExpectedModel]:
@@ -216,11 +228,15 @@ def _expectations(model: CaseModel) -> Iterator[ExpectedModel]:
 
 def _marks(case: MarksModel, suite: MarksModel) -> CaseMarks:
     xfail = case.xfail or suite.xfail
-    conditions = case.skipif_env or suite.skipif_env or []
-    listed = conditions if isinstance(conditions, list) else [conditions]
+    listed = [*_conditions(suite), *_conditions(case)]
     return CaseMarks(
         skip=case.skip or suite.skip,
         xfail=xfail.reason if isinstance(xfail, XfailModel) else xfail,
         xfail_strict=xfail.strict if isinstance(xfail, XfailModel) else True,
         skipif_env=tuple(SkipIfEnv(found.name, found.reason, found.when) for found in listed),
     )
+
+
+def _conditions(marks: MarksModel) -> list[SkipIfEnvModel]:
+    found = marks.skipif_env or []
+    return found if isinstance(found, list) else [found]

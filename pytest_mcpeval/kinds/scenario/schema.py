@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     AliasGenerator,
     BaseModel,
@@ -15,9 +17,19 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from pytest_mcpeval.loading.wording import shown
+
 CASE_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 
+
+def _fixture_name(name: str) -> str:
+    if not name.isidentifier() or iskeyword(name):
+        raise ValueError(f"{shown(name)} is not the name of a fixture")
+    return name
+
+
 CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
+FixtureName = Annotated[str, AfterValidator(_fixture_name)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Seconds = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -117,7 +129,7 @@ class CaseModel(_Model):
     stateful: bool | None = None
     timeout: Seconds | None = None
     send_project: bool | None = None
-    fixtures: list[Text] = []
+    fixtures: list[FixtureName] = []
     marks: MarksModel = MarksModel()
 
     @model_validator(mode="after")

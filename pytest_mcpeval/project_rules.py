@@ -1,0 +1,170 @@
+"""One ``mcpeval.yaml`` or ``.mcp.json``: checked, and turned into servers and rules."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, Field, create_model
+from pydantic.alias_generators import to_camel
+
+from pytest_mcpeval.kinds.base import Kind
+from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.loading.loader import PARSERS
+from pytest_mcpeval.loading.schema import Expected, validate
+from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.path_patterns import finds_a_file, is_below, matches
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+
+SUFFIXES = frozenset(PARSERS)
+
+Pattern = Annotated[str, Field(min_length=1)]
+Patterns = Annotated[
+    Pattern | Annotated[list[Pattern], Field(min_length=1)],
+    Expected("a glob such as docs/**, or a list of globs"),
+]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of a kind's section.
+
+    ``settings`` are as written, under their canonical names, and ``lines`` says where each stands.
+    ``patterns`` are globs of the files it is for, relative to its file; None stands for all below.
+    """
+
+    settings: Mapping[str, Any]
+    lines: Mapping[str, int]
+    patterns: tuple[str, ...] | None
+
+    def applies_to(self, path: str) -> bool:
+        """Whether a data file is meant; its path is relative to the directory of the rule's file."""
+        return self.patterns is None or any(matches(path, pattern) for pattern in self.patterns)
+
+
+@dataclass(frozen=True)
+class ProjectFile:
+    """What one file says: servers by name, and rules by kind."""
+
+    path: Path
+    servers: Mapping[str, ServerDefinition]
+    rules: Mapping[str, tuple[Rule, ...]]
+
+
+def read_servers_file(path: Path) -> ProjectFile:
+    """A ``.mcp.json``.
+
+    Raises:
+        DataFileError: With every problem of the file.
+    """
+    from pytest_mcpeval.servers.schema import parse_servers
+
+    return ProjectFile(path, parse_servers(load(path)), {})
+
+
+def read_project_file(path: Path, kinds: Mapping[str, Kind[Any]]) -> ProjectFile:
+    """A ``mcpeval.yaml``.
+
+    Raises:
+        DataFileError: With every problem of the file.
+    """
+    from pytest_mcpeval.servers.schema import parse_servers
+
+    document = load(path)
+    if not isinstance(document.data, dict):
+        message = f"expected a mapping with {_listed(kinds)}, found {shown(document.data)}"
+        raise DataFileError([Problem(path, 1, message)])
+    problems = list(_unknown_sections(document, kinds))
+    servers: Mapping[str, ServerDefinition] = {}
+    rules: dict[str, tuple[Rule, ...]] = {}
+    if "servers" in document.data:
+        try:
+            servers = parse_servers(document, section="servers")
+        except DataFileError as error:
+            problems += error.problems
+    for name in [name for name in kinds if name in document.data]:
+        try:
+            rules[name] = _rules(document, name, kinds[name].settings_model)
+        except DataFileError as error:
+            problems += error.problems
+    if problems:
+        raise DataFileError(problems)
+    return ProjectFile(path, servers, rules)
+
+
+def _unknown_sections(document: Document, kinds: Mapping[str, Kind[Any]]) -> Iterator[Problem]:
+    known = ["servers", *kinds]
+    for key in document.data:
+        if key not in known:
+            message = f"unknown key {shown(key)}{suggestion(key, known)}: expected {_listed(kinds)}"
+            yield document.problem(key, message=message)
+
+
+def _listed(kinds: Mapping[str, Kind[Any]]) -> str:
+    return ", ".join(f"`{name}`" for name in ("servers", *kinds))
+
+
+def _rules(document: Document, section: str, model: type[BaseModel]) -> tuple[Rule, ...]:
+    entries = document.data[section]
+    if not isinstance(entries, list):
+        message = f"{section}: expected a list of entries such as `- files: docs/**`, found {shown(entries)}"
+        raise DataFileError([document.problem(section, message=message)])
+    rules: list[Rule] = []
+    problems: list[Problem] = []
+    for index, entry in enumerate(entries):
+        try:
+            rules.append(_rule(document, (section, index), entry, model))
+        except DataFileError as error:
+            problems += error.problems
+    if problems:
+        raise DataFileError(problems)
+    return tuple(rules)
+
+
+@cache
+def _entry_model(settings: type[BaseModel]) -> type[BaseModel]:
+    """The model of an entry: the settings of a kind, and ``files``."""
+    return create_model("Entry", __base__=settings, files=(Patterns, None))
+
+
+def _rule(document: Document, at: tuple[str | int, ...], entry: Any, model: type[BaseModel]) -> Rule:
+    validated: BaseModel = validate(_entry_model(model), document, entry, at=at)
+    given = validated.model_dump(exclude_unset=True)
+    patterns = _patterns(document, (*at, "files"), given.pop("files")) if "files" in given else None
+    directory = document.path.parent
+    if isinstance(given.get("baseline"), str):
+        given["baseline"] = os.path.normpath(directory / given["baseline"])
+    lines = {name: document.line(*at, _as_written(entry, name)) for name in given}
+    return Rule(given, lines, patterns)
+
+
+def _as_written(entry: Mapping[str, Any], name: str) -> str:
+    return name if name in entry else to_camel(name)
+
+
+def _patterns(document: Document, at: tuple[str | int, ...], files: str | list[str]) -> tuple[str, ...]:
+    patterns = (files,) if isinstance(files, str) else tuple(files)
+    problems = []
+    for index, pattern in enumerate(patterns):
+        message = _pattern_problem(document.path, pattern)
+        if message:
+            place = at if isinstance(files, str) else (*at, index)
+            problems.append(document.problem(*place, message=f"files: {message}"))
+    if problems:
+        raise DataFileError(problems)
+    return patterns
+
+
+def _pattern_problem(path: Path, pattern: str) -> str:
+    directory = path.parent
+    if not is_below(pattern):
+        return f"expected a glob of files below {directory.name}/, such as docs/**, found {shown(pattern)}"
+    if not finds_a_file(directory, pattern, SUFFIXES):
+        return f"{shown(pattern)} matches no data file below {directory.name}/, where {path.name} is"
+    return ""

@@ -1,0 +1,59 @@
+"""Which kind of evaluation a document belongs to: what it says itself, or its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_mcpeval.kinds.base import Kind, Shape
+from pytest_mcpeval.loading import DataFileError, Document, Problem
+from pytest_mcpeval.loading.wording import closest, shown, suggestion
+
+LEAVE_ALONE = "or leave the file alone with the ini key mcpeval_ignore"
+
+
+def recognise(document: Document, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[Any], Shape]:
+    """The kind of a document, and whether it holds cases.
+
+    Raises:
+        DataFileError: It has no known shape; the message lists the known ones.
+    """
+    declared = document.data.get("kind") if isinstance(document.data, dict) else None
+    if isinstance(declared, str) and declared in kinds:
+        return kinds[declared], "suite"
+    for kind in kinds.values():
+        shape = kind.recognise(document.data)
+        if shape is not None:
+            return kind, shape
+    raise DataFileError([_unknown_kind(document, kinds) or _unknown_shape(document, kinds)])
+
+
+def _unknown_kind(document: Document, kinds: Mapping[str, Kind[Any]]) -> Problem | None:
+    if not isinstance(document.data, dict) or "kind" not in document.data:
+        return None
+    found = document.data["kind"]
+    hint = suggestion(found, kinds) if isinstance(found, str) else ""
+    message = f"kind: expected {', '.join(kinds)}, found {shown(found)}{hint}; correct it, {LEAVE_ALONE}"
+    return document.problem("kind", message=message)
+
+
+def _unknown_shape(document: Document, kinds: Mapping[str, Kind[Any]]) -> Problem:
+    known = "; ".join(kind.shape_description for kind in kinds.values())
+    words = f"no known shape of data file. Known: {known}. Add the missing key, say `kind:`, {LEAVE_ALONE}"
+    if isinstance(document.data, dict) and "mcpServers" in document.data:
+        words = (
+            "servers are read from the .mcp.json in the root directory, or from `servers:` in mcpeval.yaml"
+        )
+    for place, key in _keys(document.data):
+        meant = closest(key, (name for kind in kinds.values() for name in kind.shape_keys))
+        if meant is not None:
+            return document.problem(*place, key, message=f"{key}: did you mean {shown(meant)}? {words}")
+    return Problem(document.path, 1, words)
+
+
+def _keys(data: Any) -> Iterator[tuple[tuple[int, ...], str]]:
+    """The keys that could tell the shape, each with the place of its mapping."""
+    if isinstance(data, dict):
+        yield from (((), key) for key in data)
+    elif isinstance(data, list) and data and isinstance(data[0], dict):
+        yield from (((0,), key) for key in data[0])
