@@ -67,8 +67,8 @@ def is_baseline(data: object) -> bool:
     return isinstance(data, dict) and data.get("kind") == "baseline"
 
 
-def read_baseline(path: Path, suite: Suite[Any]) -> Baseline:
-    """The baseline of a suite.
+def read_baseline(path: Path, suite: Suite[Any], digest: str) -> Baseline:
+    """The baseline of a suite; ``digest`` is what the suite's data has now.
 
     Raises:
         DataFileError: There is none, it is no baseline, or it was made from another version of the suite.
@@ -79,16 +79,16 @@ def read_baseline(path: Path, suite: Suite[Any]) -> Baseline:
         raise DataFileError([Problem(path, 0, f"no baseline yet: write it with {BLESS_COMMAND} {suite.key}")])
     document = load(path)
     model: BaselineModel = validate(BaselineModel, document)
-    problem = _mismatch(document, model, suite)
+    problem = _mismatch(document, model, suite, digest)
     if problem:
         raise DataFileError([problem])
     return Baseline(path, model)
 
 
-def _mismatch(document: Document, model: BaselineModel, suite: Suite[Any]) -> Problem | None:
+def _mismatch(document: Document, model: BaselineModel, suite: Suite[Any], digest: str) -> Problem | None:
     if model.of != suite.kind:
         return document.problem("of", message=f"is a baseline of a {model.of} suite, wanted {suite.kind}")
-    if model.digest != digest_of(suite.document.data):
+    if model.digest != digest:
         message = (
             f"was made from another version of {suite.key}, so the two cannot be compared: "
             f"undo the change, or bless the new version with {BLESS_COMMAND} {suite.key}"

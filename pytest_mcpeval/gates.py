@@ -16,7 +16,10 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class GateResult:
-    """One gate, judged. ``limit`` is the value at which it would just pass."""
+    """One gate, judged. ``limit`` is the value at which it would just pass.
+
+    ``timed``: its value is a time, which differs from run to run though nothing has changed.
+    """
 
     suite: str
     name: str
@@ -25,6 +28,12 @@ class GateResult:
     value: float | None = None
     baseline: float | None = None
     limit: float | None = None
+    timed: bool = False
+
+
+def gate_nodeid(gate: GateResult) -> str:
+    """The node id under which a gate is reported."""
+    return f"{gate.suite}::gates::{gate.name}"
 
 
 def at_least(suite: str, name: str, value: float | None, limit: float, *, unit: str = "") -> GateResult:
@@ -41,19 +50,25 @@ def _compared(
     suite: str, name: str, value: float | None, limit: float, words: Literal["at least", "at most"], unit: str
 ) -> GateResult:
     if value is None:
-        message = f"no case reported a value; wanted {words} {limit:g}{unit}"
+        message = f"no case reported a value; wanted {words} {figure(limit)}{unit}"
         return GateResult(suite, name, "failed", message, None, None, limit)
     holds = value >= limit - SLACK if words == "at least" else value <= limit + SLACK
-    message = f"{value:.4g}{unit}, wanted {words} {limit:g}{unit}"
+    message = f"{figure(value)}{unit}, wanted {words} {figure(limit)}{unit}"
     return GateResult(suite, name, "passed" if holds else "failed", message, value, None, limit)
+
+
+def figure(value: float) -> str:
+    """A number for people: four digits, or all those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 @dataclass(frozen=True)
 class Completeness:
     """What was measured of a suite, against what its file holds.
 
-    ``deselected`` were left out on purpose (``-k``, ``file::id``); ``missing`` were to run and left no sample;
-    ``errors`` could not ask; ``set_aside`` were skipped or are expected to fail.
+    ``deselected`` were left out on purpose (``-k``, ``file::id``); ``missing`` were to run and left no
+    sample, and of them ``crashed`` took their process down; ``errors`` could not ask; ``set_aside`` were
+    skipped or are expected to fail.
     """
 
     expected: int
@@ -63,11 +78,12 @@ class Completeness:
     errors: tuple[str, ...] = ()
     set_aside: tuple[str, ...] = ()
     stopped: bool = False
+    crashed: tuple[str, ...] = ()
 
     @property
     def partial(self) -> bool:
         """Whether the run was cut down on purpose, so that gates cannot be judged."""
-        return bool(self.deselected) or (self.stopped and bool(self.missing))
+        return bool(self.deselected) or (self.stopped and len(self.missing) > len(self.crashed))
 
     @property
     def whole(self) -> bool:
@@ -76,21 +92,29 @@ class Completeness:
 
 
 def completeness(
-    expected: Sequence[str], selected: Collection[str], samples: Mapping[str, Sample], *, stopped: bool
+    expected: Sequence[str],
+    selected: Collection[str],
+    samples: Mapping[str, Sample],
+    *,
+    stopped: bool,
+    crashed: Collection[str] = (),
 ) -> Completeness:
     """Compare the samples of a suite with the cases its file holds.
 
     ``stopped`` says that a person or ``-x`` ended the session early; a worker that died is not a stop.
+    ``crashed`` are the cases during which a worker died.
     """
     measured = [samples[case] for case in expected if case in samples]
+    missing = tuple(case for case in expected if case in selected and case not in samples)
     return Completeness(
         expected=len(expected),
         measured=len(measured),
         deselected=sum(case not in selected for case in expected),
-        missing=tuple(case for case in expected if case in selected and case not in samples),
+        missing=missing,
         errors=tuple(sample.id for sample in measured if sample.outcome == "error"),
         set_aside=tuple(sample.id for sample in measured if sample.outcome in ("skipped", "xfailed")),
         stopped=stopped,
+        crashed=tuple(case for case in missing if case in crashed),
     )
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.baseline import write_baseline
-from pytest_mcpeval.gates import Completeness, GateResult, Verdict, completeness, fail_closed, overall
+from pytest_mcpeval.gates import (
+    Completeness,
+    GateResult,
+    Verdict,
+    completeness,
+    fail_closed,
+    gate_nodeid,
+    overall,
+)
 from pytest_mcpeval.kinds.base import Kind, Suite
 from pytest_mcpeval.ledger import Ledger, Selection
 from pytest_mcpeval.loading import DataFileError
@@ -17,6 +26,10 @@ from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
 
 BLESS_GATE = "bless"
+NOTHING_TO_BLESS = (
+    "nothing to bless: no suite of this run names a baseline. Say `baseline: FILE` in the suite or in its "
+    "entry in mcpeval.yaml"
+)
 
 
 @dataclass(frozen=True)
@@ -38,38 +51,56 @@ class SuiteResult:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything a report shows. ``notes`` are sentences on what was written."""
+    """Everything a report shows. ``notes`` are sentences on what was written.
+
+    ``session_gates`` belong to no suite.
+    """
 
     suites: Sequence[SuiteResult]
     tables: Sequence[Table]
     verdict: Verdict
     notes: Sequence[str] = ()
+    session_gates: Sequence[GateResult] = ()
 
     @property
     def gates(self) -> list[GateResult]:
         """All gates, in the order of their suites."""
-        return [gate for suite in self.suites for gate in suite.gates]
+        return [*(gate for suite in self.suites for gate in suite.gates), *self.session_gates]
 
 
 @dataclass(frozen=True)
 class SessionState:
-    """How the session went besides the samples: ended early by a person or ``-x``; failed reports so far."""
+    """How the session went besides the samples.
+
+    ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``crashed``: node ids
+    during which a worker died. ``incidents``: files that could not be collected, and workers that died.
+    """
 
     stopped: bool = False
     failures: int = 0
+    crashed: frozenset[str] = frozenset()
+    incidents: int = 0
+
+
+@dataclass(frozen=True)
+class Blessing:
+    """The suites after an attempt to bless, with what was written, and gates that belong to no suite."""
+
+    suites: Sequence[SuiteResult]
+    notes: Sequence[str] = ()
+    gates: Sequence[GateResult] = ()
 
 
 def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluation:
     """Judge every suite that was collected, and bless baselines when asked to."""
     results = [_result(runtime, ledger, ledger.selections[key], state) for key in sorted(ledger.selections)]
-    notes: list[str] = []
-    if runtime.settings.bless:
-        results, notes = _blessed(runtime, results, state)
+    blessing = _blessed(runtime, results, state) if runtime.settings.bless else Blessing(results)
     return Evaluation(
-        suites=results,
+        suites=blessing.suites,
         tables=[table for kind in runtime.kinds.values() for table in _tables(kind, ledger)],
-        verdict=_verdict(results, state),
-        notes=notes,
+        verdict=_verdict(blessing, state),
+        notes=blessing.notes,
+        session_gates=blessing.gates,
     )
 
 
@@ -86,6 +117,7 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         frozenset(selection.selected),
         {sample.id: sample for sample in samples},
         stopped=state.stopped,
+        crashed=[case for case in selection.expected if f"{selection.suite}::{case}" in state.crashed],
     )
     return SuiteResult(
         selection=selection,
@@ -110,41 +142,48 @@ def _gates(
         else:
             gates = kind.gates(suite, samples, blessing=runtime.settings.bless)
     except DataFileError as error:
-        return [GateResult(selection.suite, "baseline", "error", str(error))]
-    return fail_closed(gates, complete)
+        gates = [GateResult(selection.suite, "baseline", "error", str(error))]
+    return [_with_short_paths(gate, runtime) for gate in fail_closed(gates, complete)]
+
+
+def _with_short_paths(gate: GateResult, runtime: Runtime) -> GateResult:
+    """Paths below the root directory relative to it, as everywhere in pytest's output."""
+    return replace(gate, message=gate.message.replace(f"{runtime.settings.rootdir}{os.sep}", ""))
 
 
 def _suite(runtime: Runtime, selection: Selection) -> Suite[Any] | None:
     return None if selection.path is None else runtime.suite(Path(selection.path))
 
 
-def _verdict(results: Sequence[SuiteResult], state: SessionState) -> Verdict:
+def _verdict(blessing: Blessing, state: SessionState) -> Verdict:
+    results = blessing.suites
     outcomes = {sample.outcome for result in results for sample in result.samples}
-    missing = any(result.complete.missing for result in results)
+    missing = any(result.complete.missing and not result.complete.partial for result in results)
     return overall(
-        [gate for result in results for gate in result.gates],
-        failed=bool(state.failures) or "failed" in outcomes or (missing and not state.stopped),
-        errors="error" in outcomes,
+        [*(gate for result in results for gate in result.gates), *blessing.gates],
+        failed=bool(state.failures) or "failed" in outcomes or missing,
+        errors="error" in outcomes or bool(state.incidents),
         partial=not results or any(result.complete.partial for result in results),
     )
 
 
-def _blessed(
-    runtime: Runtime, results: Sequence[SuiteResult], state: SessionState
-) -> tuple[list[SuiteResult], list[str]]:
+def _blessed(runtime: Runtime, results: Sequence[SuiteResult], state: SessionState) -> Blessing:
     """Write every baseline, or none: a refusal is a failed gate of each suite that has one."""
     new = {result.key: found for result in results if (found := _new_baseline(runtime, result)) is not None}
-    refusal = _refusal(results, state)
     if not new:
-        return list(results), ["nothing to bless: no suite of this run names a `baseline:`"]
-    if refusal:
+        return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "failed", NOTHING_TO_BLESS)])
+    if refusal := _refusal(results, state):
         message = f"refused to write {{path}}: {refusal}"
-        return [_refused(result, new.get(result.key), message) for result in results], []
-    notes = []
-    for path, suite, content in new.values():
-        write_baseline(path, suite, content)
-        notes.append(f"blessed {runtime.key(path)} ({len(content['cases'])} cases)")
-    return list(results), notes
+        return Blessing([_refused(result, new.get(result.key), message) for result in results])
+    try:
+        return Blessing(results, [_written(runtime, *found) for found in new.values()])
+    except OSError as error:
+        return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "error", f"cannot write: {error}")])
+
+
+def _written(runtime: Runtime, path: Path, suite: Suite[Any], content: Mapping[str, Any]) -> str:
+    write_baseline(path, suite, content)
+    return f"blessed {runtime.key(path)} ({len(content['cases'])} cases)"
 
 
 def _new_baseline(runtime: Runtime, result: SuiteResult) -> tuple[Path, Suite[Any], Mapping[str, Any]] | None:
@@ -160,12 +199,14 @@ def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
     partial = [result.key for result in results if result.complete.deselected]
     if partial:
         return f"the run is filtered: not all cases of {', '.join(partial)} were selected"
+    if state.incidents:
+        return "the run is incomplete: a file could not be collected, or a worker died"
     lacking = [result.key for result in results if not result.complete.whole]
     if lacking:
         return f"the run is incomplete: cases of {', '.join(lacking)} are missing or in error"
     gates = [gate for result in results for gate in result.gates if gate.verdict != "passed"]
     if state.failures or gates:
-        red = [f"{gate.suite}::gates::{gate.name}" for gate in gates]
+        red = [gate_nodeid(gate) for gate in gates]
         return "the run is red" + (f": {', '.join(red)}" if red else f": {state.failures} failed")
     return ""
 

@@ -1,9 +1,9 @@
-"""The side of a session that gathers, judges and reports: a serial run, or the controller of xdist workers."""
+"""The side of a session that gathers, judges and reports: a serial run, or the controller of workers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -16,9 +16,9 @@ from pytest_mcpeval.executing import (
     SAMPLE_ATTRIBUTE,
     SELECTIONS_ATTRIBUTE,
 )
-from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.gates import GateResult, gate_nodeid
 from pytest_mcpeval.judging import Evaluation, SessionState, evaluate
-from pytest_mcpeval.ledger import Ledger
+from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.reports import json_report, markdown, terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
@@ -26,6 +26,8 @@ from pytest_mcpeval.runtime import Runtime
 GATE_ATTRIBUTE = "mcpeval_gate"
 
 Outcome = Literal["passed", "failed", "skipped"]
+Phase = Literal["setup", "call", "teardown"]
+PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class Reporter:
         self.evaluation: Evaluation | None = None
         self._started = time.time()
         self._worker_died = False
+        self._crashed: set[str] = set()
+        self._collection_errors = 0
+        self._ids_of_workers: Sequence[str] = ()
+        self._is_logging_gates = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -58,14 +64,20 @@ class Reporter:
             self.ledger.add_sample(sample)
             if isinstance(report.longrepr, str):
                 report.longrepr = FailureText(report.longrepr)  # type: ignore[assignment]
+        elif report.when not in PHASES:
+            # What xdist reports of an item whose worker died has no phase.
+            self._crashed.add(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count what could not be collected: such a run has no verdict on quality."""
+        self._collection_errors += report.failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
         """Words for outcomes pytest has none for: tolerated cases, cases in error, gates."""
         gate: GateResult | None = getattr(report, GATE_ATTRIBUTE, None)
         if gate is not None:
-            # An empty letter and word: the progress counts items, and a gate is none.
-            return report.outcome, "", ""
+            return self._gate_status(report)
         outcome = getattr(report, OUTCOME_ATTRIBUTE, None)
         if outcome == "tolerated":
             word = getattr(report, LABEL_ATTRIBUTE) or "TOLERATED"
@@ -73,6 +85,19 @@ class Reporter:
         if outcome == "error" and report.failed:
             return "error", "E", ("ERROR", {"red": True})
         return None
+
+    def _gate_status(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str]:
+        if report.when != "call":
+            return "", "", ""
+        if self._is_logging_gates:
+            # An empty letter and word: the progress counts items, and a gate is none.
+            return report.outcome, "", ""
+        return report.outcome, report.outcome[0].upper(), report.outcome.upper()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
+        """Note what the workers will run, for a session that ends before their first report."""
+        self._ids_of_workers = ids
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object, error: object | None) -> None:
@@ -84,7 +109,7 @@ class Reporter:
         """After the last item, log one report for each gate, so that every consumer of reports sees them."""
         result = yield
         if not session.config.option.collectonly:
-            self._finish(session, stopped=False)
+            self._finish(session, is_complete=True)
         return result
 
     @pytest.hookimpl(tryfirst=True)
@@ -93,23 +118,42 @@ class Reporter:
         if session.config.option.collectonly:
             return
         if self.evaluation is None:
-            self._finish(session, stopped=not self._worker_died)
+            self._finish(session, is_complete=False)
         self._write_reports()
 
-    def _finish(self, session: pytest.Session, *, stopped: bool) -> None:
-        state = SessionState(stopped=stopped, failures=session.testsfailed)
+    def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
+        self._learn_selections()
+        state = SessionState(
+            stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
+            failures=session.testsfailed,
+            crashed=frozenset(self._crashed),
+            incidents=self._collection_errors + self._worker_died,
+        )
         self.evaluation = evaluate(self.runtime, self.ledger, state)
+        self._is_logging_gates = True
         for gate in self.evaluation.gates:
             self._log(gate)
+        self._is_logging_gates = False
+
+    def _has_reached_maxfail(self, session: pytest.Session) -> bool:
+        limit: int = session.config.getvalue("maxfail")
+        return bool(limit) and session.testsfailed >= limit
+
+    def _learn_selections(self) -> None:
+        """What was to run, where no report has told it: the session ended before the first one."""
+        if self.ledger.selections:
+            return
+        executor = self.config.pluginmanager.get_plugin("mcpeval-executor")
+        if executor is not None:
+            self.ledger.add_selections(selections_to_json(executor.selections()))
+        else:
+            self.ledger.add_selections(selections_to_json(selections_of(self.runtime, self._ids_of_workers)))
 
     def _log(self, gate: GateResult) -> None:
-        hook = self.config.hook
-        nodeid = f"{gate.suite}::gates::{gate.name}"
-        location = (gate.suite, None, f"gates::{gate.name}")
-        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
-        for when in ("setup", "call", "teardown"):
-            hook.pytest_runtest_logreport(report=_gate_report(gate, nodeid, location, when))
-        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
+        nodeid = gate_nodeid(gate)
+        location = (gate.suite, None, nodeid)
+        for when in PHASES:
+            self.config.hook.pytest_runtest_logreport(report=_gate_report(gate, nodeid, location, when))
 
     def _write_reports(self) -> None:
         directory = self.runtime.settings.report_directory
@@ -130,7 +174,7 @@ def _timestamp(seconds: float) -> str:
 
 
 def _gate_report(
-    gate: GateResult, nodeid: str, location: tuple[str, None, str], when: Literal["setup", "call", "teardown"]
+    gate: GateResult, nodeid: str, location: tuple[str, None, str], when: Phase
 ) -> pytest.TestReport:
     outcome: Outcome = "passed"
     longrepr: Any = None
@@ -139,7 +183,7 @@ def _gate_report(
         if outcome == "skipped":
             longrepr = (gate.suite, 0, gate.message)
         elif outcome == "failed":
-            longrepr = FailureText(f"gate {gate.name} of {gate.suite} {gate.verdict}: {gate.message}")
+            longrepr = FailureText(gate.message)
     report = pytest.TestReport(
         nodeid=nodeid,
         location=location,

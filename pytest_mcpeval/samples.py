@@ -6,6 +6,7 @@ A sample crosses process borders as one JSON string, so everything in it is plai
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
@@ -18,6 +19,34 @@ Outcome = Literal["passed", "failed", "tolerated", "error", "skipped", "xfailed"
 ``failed``: the target answered and was wrong. ``tolerated``: the same, but a gate decides. ``error``: the run
 could not ask. ``skipped`` and ``xfailed``: set aside by a mark, and counted apart.
 """
+
+
+LONGEST_INTEGER = 4_000
+"""Bits; Python refuses to write or read longer ones than some 14,000 (4,300 digits)."""
+
+
+def plain(data: Any) -> Any:
+    """JSON data with what JSON has no words for spelled out: NaN, infinities, enormous integers."""
+    if isinstance(data, float):
+        return data if math.isfinite(data) else str(data)
+    if isinstance(data, int) and data.bit_length() > LONGEST_INTEGER:
+        return hex(data)
+    if isinstance(data, Mapping):
+        return {key: plain(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [plain(value) for value in data]
+    return data
+
+
+def to_json(data: Any, **layout: Any) -> str:
+    """Strict JSON of any JSON data; ``layout`` is passed to `json.dumps`. It has a UTF-8 form.
+
+    Raises:
+        TypeError: The data holds something that is not plain JSON data.
+    """
+    text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, **layout)
+    # A lone surrogate has no UTF-8: it is written as the escape it came as.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True)
@@ -67,12 +96,12 @@ class Sample:
     run: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """The sample as one JSON string.
+        """The sample as one JSON string that has a UTF-8 form.
 
         Raises:
             TypeError: A field holds something that is not plain JSON data.
         """
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        return to_json(asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Sample:

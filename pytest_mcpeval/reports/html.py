@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mcpeval.executing import SAMPLE_ATTRIBUTE
+from pytest_mcpeval.gates import GateResult, gate_nodeid
 from pytest_mcpeval.reports.tables import Table
 from pytest_mcpeval.reports.text import shortened, visible
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.samples import Check, Sample
 
 if TYPE_CHECKING:
     from pytest_mcpeval.reporting import Reporter
 
 SHOWN_CHARACTERS = 20_000
-COLOURS = {"passed": "#2e7d32", "failed": "#c62828", "inconclusive": "#b26a00"}
-TONES = {"": "inherit", "good": "#2e7d32", "fair": "#b26a00", "bad": "#c62828"}
+GOOD, FAIR, BAD = "#2e7d32", "#b26a00", "#c62828"
+COLOURS = {"passed": GOOD, "failed": BAD, "inconclusive": FAIR, "not_evaluated": FAIR, "error": BAD}
+TONES = {"": "inherit", "good": GOOD, "fair": FAIR, "bad": BAD}
+
+TABLE = "border-collapse:collapse;margin:0 16px 16px 0;display:inline-table;vertical-align:top"
+CAPTION = "text-align:left;font-weight:bold;padding:4px 0"
+CELL = "border:1px solid #e6e6e6;padding:3px 8px;text-align:left;vertical-align:top"
+FIGURE = "border:1px solid #e6e6e6;padding:3px 8px;text-align:right;white-space:nowrap"
+LABEL = "margin:8px 0 2px;font-weight:bold"
+TEXT = (
+    "white-space:pre-wrap;overflow-wrap:anywhere;color:#333;background:#f6f6f6;padding:6px;margin:0;"
+    "max-height:24em;overflow:auto"
+)
 
 
 class HtmlReport:
@@ -29,10 +43,11 @@ class HtmlReport:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Attach checks and evidence to the report of a case."""
-        text = getattr(report, "mcpeval_sample", None)
+        text = getattr(report, SAMPLE_ATTRIBUTE, None)
         if text is not None:
-            evidence = {"format_type": "html", "content": _evidence(Sample.from_json(text))}
-            setattr(report, "extras", [*getattr(report, "extras", []), evidence])  # noqa: B010
+            evidence = "".join(_evidence(Sample.from_json(text)))
+            extras = [*getattr(report, "extras", []), *([_extra(evidence)] if evidence else [])]
+            setattr(report, "extras", extras)  # noqa: B010
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_header(self, cells: list[str]) -> None:
@@ -43,79 +58,115 @@ class HtmlReport:
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
         """Two cells in every row, so that no row is shifted."""
+        if not cells:
+            return
         kind, latency = _kind_and_latency(report)
-        cells.insert(2, f"<td>{escape(kind)}</td>")
-        cells.insert(3, f"<td>{escape(latency)}</td>")
+        cells.insert(2, f'<td class="col-kind">{escape(kind)}</td>')
+        cells.insert(3, f'<td class="col-latency">{escape(latency)}</td>')
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:
-        """Tables and gates above the results."""
+        """Verdict, gates and tables above the results."""
         evaluation = self._reporter.evaluation
-        if evaluation is None:
+        if evaluation is None or not (evaluation.suites or evaluation.gates):
             return
-        prefix.append(f"<h3>mcpeval: {escape(evaluation.verdict.replace('_', ' '))}</h3>")
+        verdict = _coloured(evaluation.verdict.replace("_", " "), COLOURS[evaluation.verdict])
+        prefix.append(f"<h3>mcpeval: {verdict}</h3>")
         if evaluation.gates:
             prefix.append(_gates(evaluation.gates))
-        prefix.extend(_table(table) for table in evaluation.tables if table.rows)
+        tables = "".join(_table(table) for table in evaluation.tables if table.rows)
+        prefix.append(f"<div>{tables}</div>")
+
+
+def _extra(content: str) -> dict[str, str | None]:
+    """An extra as pytest-html's own function makes them; every key is read."""
+    return {"name": None, "format_type": "html", "content": content, "mime_type": None, "extension": None}
 
 
 def _kind_and_latency(report: pytest.TestReport) -> tuple[str, str]:
-    properties = dict(report.user_properties)
+    # Reports of files that could not be collected have no properties.
+    properties = dict(getattr(report, "user_properties", ()))
     if "mcpeval_gate" in properties:
         return "gate", ""
     latency = properties.get("mcpeval_latency_ms")
-    return str(properties.get("mcpeval_kind", "")), f"{float(str(latency)):.0f} ms" if latency else ""
+    tolerated = ", tolerated" if properties.get("mcpeval_outcome") == "tolerated" else ""
+    kind = f"{properties.get('mcpeval_kind', '')}{tolerated}"
+    return kind, f"{float(str(latency)):.0f} ms" if latency else ""
 
 
-def _gates(gates: list[Any]) -> str:
-    rows = "".join(
-        f"<tr><td>{escape(gate.suite)}</td><td>{escape(gate.name)}</td>"
-        f'<td style="color:{TONES["good" if gate.verdict == "passed" else "bad"]}">'
-        f"{escape(gate.verdict.replace('_', ' '))}</td><td>{escape(visible(gate.message))}</td></tr>"
+def _shown(text: str) -> str:
+    return escape(visible(shortened(text, SHOWN_CHARACTERS)))
+
+
+def _coloured(text: str, colour: str) -> str:
+    return f'<span style="color:{colour}">{_shown(text)}</span>'
+
+
+def _grid(title: str, rows: Iterable[str]) -> str:
+    caption = f'<caption style="{CAPTION}">{_shown(title)}</caption>' if title else ""
+    return f'<table style="{TABLE}">{caption}<tbody>{"".join(rows)}</tbody></table>'
+
+
+def _cells(*contents: str, style: str = CELL) -> str:
+    return "".join(f'<td style="{style}">{content}</td>' for content in contents)
+
+
+def _gates(gates: Iterable[GateResult]) -> str:
+    rows = (
+        "<tr>"
+        + _cells(
+            _coloured(gate.verdict.replace("_", " "), COLOURS[gate.verdict]),
+            _shown(gate_nodeid(gate)),
+            _shown(gate.message),
+        )
+        + "</tr>"
         for gate in gates
     )
-    return f"<table><caption>Gates</caption><tbody>{rows}</tbody></table>"
+    return f"<div>{_grid('Gates', rows)}</div>"
 
 
 def _table(table: Table) -> str:
-    header = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
-    rows = "".join(
-        "<tr>"
-        + "".join(f"<td>{escape(visible(cell))}</td>" for cell in row.cells[:-1])
-        + f'<td style="color:{TONES[row.tone]}">{escape(visible(row.cells[-1]))}</td></tr>'
-        for row in table.rows
-    )
-    head = f"<thead><tr>{header}</tr></thead>" if any(table.header) else ""
-    return f"<table><caption>{escape(table.title)}</caption>{head}<tbody>{rows}</tbody></table>"
+    return _grid(table.title, _rows(table))
 
 
-def _evidence(sample: Sample) -> str:
-    checks = "".join(
-        f'<tr><td style="color:{COLOURS[check.status]}">{check.status}</td><td>{escape(check.name)}</td>'
-        f"<td>{escape(visible(check.message))}</td></tr>"
-        for check in sample.checks
-    )
-    calls = sample.measured.get("calls", [])
+def _rows(table: Table) -> Iterator[str]:
+    if any(table.header):
+        name, *figures = (_shown(cell) for cell in table.header)
+        yield f"<tr>{_cells(name)}{_cells(*figures, style=FIGURE)}</tr>"
+    for row in table.rows:
+        name, *others, last = row.cells
+        figures = [*(_shown(cell) for cell in others), _coloured(last, TONES[row.tone])]
+        yield f"<tr>{_cells(_shown(name))}{_cells(*figures, style=FIGURE)}</tr>"
+
+
+def _evidence(sample: Sample) -> Iterator[str]:
+    if sample.checks:
+        yield _grid("Checks", map(_check, sample.checks))
     answers = sample.run.get("answers", [])
-    parts = [f"<table>{checks}</table>"] if checks else []
-    for number, call in enumerate(calls):
-        parts.append(_call(call, answers[number] if number < len(answers) else {}))
-    return "".join(parts)
+    for number, call in enumerate(sample.measured.get("calls", [])):
+        yield from _call(call, answers[number] if number < len(answers) else {})
 
 
-def _call(call: Any, answer: Any) -> str:
-    arguments = json.dumps(call["arguments"], ensure_ascii=False, indent=2)
-    parts = [f"<p>{escape(call['target'])} <b>{escape(call['name'])}</b></p>{_pre(arguments)}"]
+def _check(check: Check) -> str:
+    status = _coloured(check.status, COLOURS[check.status])
+    step = [f"step {check.step}"] if check.step else []
+    return f"<tr>{_cells(status, *step, _shown(check.name), _shown(check.message))}</tr>"
+
+
+def _call(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[str]:
+    yield _block(f"arguments of {call['target']} {call['name']}", _json(call["arguments"]))
     if "text" in answer:
-        parts.append(f"<p>response</p>{_pre(answer['text'])}")
+        title = "response (error)" if answer.get("isError") else "response"
+        yield _block(title, answer["text"])
     if answer.get("structured") is not None:
-        parts.append(
-            f"<p>structured content</p>{_pre(json.dumps(answer['structured'], ensure_ascii=False, indent=2))}"
-        )
+        yield _block("structured content", _json(answer["structured"]))
     if answer.get("stderr"):
-        parts.append(f"<p>stderr</p>{_pre(answer['stderr'])}")
-    return "".join(parts)
+        yield _block("the server's stderr ends with", answer["stderr"])
 
 
-def _pre(text: str) -> str:
-    return f"<pre>{escape(visible(shortened(text, SHOWN_CHARACTERS)))}</pre>"
+def _json(data: Any) -> str:
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=2)
+
+
+def _block(title: str, text: str) -> str:
+    return f'<p style="{LABEL}">{_shown(title)}</p><pre style="{TEXT}">{_shown(text)}</pre>'

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.baseline import write_atomically
-from pytest_mcpeval.samples import Check, Sample
+from pytest_mcpeval.gates import GateResult, gate_nodeid
+from pytest_mcpeval.samples import Check, Sample, plain, to_json
 
 if TYPE_CHECKING:
     from pytest_mcpeval.judging import Evaluation, SuiteResult
 
 REPORT_VERSION = 1
+TIMED = "a time: see run"
+TIMED_RULE = '"max_latency_ms"'
 
 
 def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> None:
     """Write the report; ``started`` is an ISO time."""
-    text = json.dumps(report_of(evaluation, started, seconds), ensure_ascii=False, indent=1) + "\n"
-    # A lone surrogate in an answer has no UTF-8: it is written as the escape it came as.
-    write_atomically(path, text.encode("utf-8", "backslashreplace").decode("utf-8"))
+    write_atomically(path, to_json(report_of(evaluation, started, seconds), indent=1) + "\n")
 
 
 def report_of(evaluation: Evaluation, started: str, seconds: float) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def report_of(evaluation: Evaluation, started: str, seconds: float) -> dict[str,
     return {
         "version": REPORT_VERSION,
         "verdict": evaluation.verdict,
-        "gates": [asdict(gate) for gate in evaluation.gates],
+        "gates": [_gate(gate) for gate in evaluation.gates],
         "suites": {suite.key: _suite(suite) for suite in evaluation.suites},
         "run": {
             "started": started,
@@ -38,9 +38,39 @@ def report_of(evaluation: Evaluation, started: str, seconds: float) -> dict[str,
             "seconds": round(seconds, 3),
             "host": platform.node(),
             "python": platform.python_version(),
-            "suites": {suite.key: dict(suite.run) for suite in evaluation.suites},
+            "gates": {
+                gate_nodeid(gate): {"value": gate.value, "message": gate.message}
+                for gate in evaluation.gates
+                if gate.timed
+            },
+            "suites": {suite.key: _run_of(suite) for suite in evaluation.suites},
         },
     }
+
+
+def _gate(gate: GateResult) -> dict[str, Any]:
+    return {
+        "suite": gate.suite,
+        "name": gate.name,
+        "verdict": gate.verdict,
+        "value": None if gate.timed else gate.value,
+        "baseline": gate.baseline,
+        "limit": gate.limit,
+        "message": TIMED if gate.timed else gate.message,
+    }
+
+
+def _run_of(result: SuiteResult) -> dict[str, Any]:
+    """The times of a suite, those that checks speak of included."""
+    timed = {
+        sample.id: {
+            str(number): {"message": check.message, "details": check.details}
+            for number, check in enumerate(sample.checks)
+            if _is_timed(check)
+        }
+        for sample in result.samples
+    }
+    return {**result.run, "timedChecks": {case: checks for case, checks in timed.items() if checks}}
 
 
 def _suite(result: SuiteResult) -> dict[str, Any]:
@@ -63,7 +93,7 @@ def _case(sample: Sample) -> dict[str, Any]:
     return {
         "id": sample.id,
         "outcome": sample.outcome,
-        "message": sample.message,
+        "message": _steady_message(sample),
         "checks": [_check(check) for check in sample.checks],
         "traits": dict(sample.traits),
         "measured": dict(sample.measured),
@@ -75,10 +105,24 @@ def _check(check: Check) -> dict[str, Any]:
         "rule": dict(check.rule),
         "status": check.status,
         "passed": check.passed,
-        "message": check.message,
+        "message": TIMED if _is_timed(check) else check.message,
     }
-    optional: Mapping[str, Any] = {"details": check.details, "step": check.step}
+    details = None if _is_timed(check) else check.details
+    optional: Mapping[str, Any] = {"details": details, "step": check.step}
     return found | {name: value for name, value in optional.items() if value is not None}
+
+
+def _is_timed(check: Check) -> bool:
+    """Whether a check, or one inside it, speaks of times, which differ from run to run."""
+    return TIMED_RULE in json.dumps(plain(check.rule))
+
+
+def _steady_message(sample: Sample) -> str:
+    message = sample.message
+    for check in sample.checks:
+        if _is_timed(check):
+            message = message.replace(check.message, TIMED)
+    return message
 
 
 def _is_failure(sample: Sample) -> bool:
@@ -90,5 +134,5 @@ def _failure(sample: Sample) -> dict[str, Any]:
         "testId": sample.id,
         "testName": sample.traits.get("name", sample.id),
         "failedValidations": [_check(check) for check in sample.checks if not check.passed],
-        "errorMessage": sample.message,
+        "errorMessage": _steady_message(sample),
     }

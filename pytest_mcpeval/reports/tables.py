@@ -18,11 +18,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table. The first column is text, the others are figures; a table without rows is not shown."""
+    """A titled table. The first column is text, the others are figures; a table without rows is not shown.
+
+    ``brief`` is what is left of it where there is room for one line only; empty for nothing.
+    """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[Row, ...]
+    brief: str = ""
 
 
 def tone_of_rate(rate: float) -> Tone:

@@ -1,102 +1,161 @@
-"""The section at the end of a terminal run: tables, gates, notes."""
+"""The section at the end of a terminal run: tables, tolerated cases, gates, notes, verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_mcpeval.gates import gate_nodeid
 from pytest_mcpeval.reports.tables import Row, Table, Tone
 from pytest_mcpeval.reports.text import visible
 
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_mcpeval.gates import GateResult
+    from pytest_mcpeval.gates import GateResult, Verdict
     from pytest_mcpeval.judging import Evaluation
 
-LONGEST_NAME = 44
+FIGURES_WIDTH = 30
+"""Columns left to the right of names."""
+LONGEST_NAME = 70
+SHOWN_TOLERATED = 20
 MARKUP: dict[Tone, dict[str, bool]] = {
     "": {},
     "good": {"green": True},
     "fair": {"yellow": True},
     "bad": {"red": True},
 }
-VERDICT_TONES: dict[str, Tone] = {"passed": "good", "not_evaluated": "fair"}
+VERDICT_TONES: dict[Verdict, Tone] = {"passed": "good", "not_evaluated": "fair"}
 
 
 def print_summary(
     reporter: pytest.TerminalReporter, evaluation: Evaluation, report_directory: Path | None
 ) -> None:
-    """Print the section; with ``-q`` only gates that did not pass, and notes."""
+    """Print the section; with ``-q`` totals in a line, gates that did not pass, and notes."""
     quiet = reporter.config.get_verbosity() < 0
     gates = [gate for gate in evaluation.gates if not quiet or gate.verdict != "passed"]
-    tables = [] if quiet else [table for table in evaluation.tables if table.rows]
-    tolerated = [] if quiet else list(_tolerated(evaluation))
-    if not (tables or gates or tolerated or evaluation.notes or report_directory):
+    tables = [table for table in evaluation.tables if table.rows]
+    if not (tables or gates or evaluation.notes or report_directory):
         return
-    reporter.section("mcpeval")
-    for table in tables:
-        _print_table(reporter, table)
-    _print_lines(reporter, "Tolerated", tolerated)
-    _print_gates(reporter, gates)
+    section = _Section(reporter)
+    if quiet:
+        section.brief(tables, evaluation)
+    else:
+        reporter.section("mcpeval")
+        section.tables(tables)
+        section.tolerated(list(_tolerated(evaluation)))
+    section.gates(gates)
     for note in evaluation.notes:
         reporter.write_line(visible(note))
     if report_directory is not None:
-        reporter.write_line(f"reports: {report_directory / 'report.json'}, {report_directory / 'report.md'}")
+        reporter.write_line(f"reports: {report_directory / 'report.json'} and report.md")
+    if not quiet:
+        section.verdict(evaluation.verdict)
 
 
-def _print_table(reporter: pytest.TerminalReporter, table: Table) -> None:
-    widths = _widths(table)
-    reporter.write_line(table.title, bold=True)
-    if any(table.header):
-        reporter.write_line(_aligned(table.header, widths))
-    for row in table.rows:
-        _print_row(reporter, row, widths)
+class _Section:
+    """Writes to the terminal, as wide as it is."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+        self._width: int = reporter.config.get_terminal_writer().fullwidth
+        self._verbose = reporter.config.get_verbosity() > 0
+
+    def brief(self, tables: Sequence[Table], evaluation: Evaluation) -> None:
+        parts = [visible(table.brief) for table in tables if table.brief]
+        failed = sum(gate.verdict in ("failed", "error") for gate in evaluation.gates)
+        if evaluation.gates:
+            parts.append(f"{failed or 'none'} of {len(evaluation.gates)} gates failed")
+        if parts:
+            self._reporter.write_line(f"mcpeval: {'; '.join(parts)}")
+
+    def tables(self, tables: Iterable[Table]) -> None:
+        for table in tables:
+            self._table(table)
+
+    def _table(self, table: Table) -> None:
+        widths = self._widths(table)
+        if any(table.header):
+            figures = _figures(table.header[1:], widths[1:])
+            self._reporter.write(f"{table.title:<{widths[0] + 2}}", bold=True)
+            self._reporter.write_line(figures)
+        else:
+            self._reporter.write_line(table.title, bold=True)
+        for row in table.rows:
+            self._row(row, widths)
+
+    def _widths(self, table: Table) -> list[int]:
+        rows = [(table.title[:-2], *table.header[1:]), *(row.cells for row in table.rows)]
+        widths = [max(len(visible(row[column])) for row in rows) for column in range(len(table.header))]
+        longest = max(10, min(LONGEST_NAME, self._width - FIGURES_WIDTH))
+        return [min(widths[0], longest), *widths[1:]]
+
+    def _row(self, row: Row, widths: Sequence[int]) -> None:
+        name, *cells = (visible(cell) for cell in row.cells)
+        figures = _figures(cells, widths[1:])
+        last = len(cells[-1])
+        self._reporter.write(f"  {_clipped(name, widths[0]):<{widths[0]}}{figures[: len(figures) - last]}")
+        self._reporter.write(cells[-1], **MARKUP[row.tone])
+        self._reporter.write_line("")
+
+    def tolerated(self, lines: Sequence[str]) -> None:
+        if not lines:
+            return
+        self._reporter.write_line(f"Tolerated ({len(lines)}; gates decide)", bold=True)
+        shown = lines if self._verbose else lines[:SHOWN_TOLERATED]
+        for line in shown:
+            text = " ".join(visible(line).split())
+            room = self._width - 3
+            clipped = text if self._verbose or len(text) <= room else f"{text[: room - 1]}…"
+            self._reporter.write_line(f"  {clipped}")
+        if len(shown) < len(lines):
+            self._reporter.write_line(f"  … and {len(lines) - len(shown)} more (-v lists all)")
+
+    def gates(self, gates: Sequence[GateResult]) -> None:
+        if gates:
+            self._reporter.write_line("Gates", bold=True)
+        for gate in gates:
+            self._reporter.write("  ")
+            self._reporter.write(_words(gate.verdict).upper(), **_markup(gate.verdict))
+            self._reporter.write_line(f" {visible(gate_nodeid(gate))}")
+            for line in self._wrapped(gate.message):
+                self._reporter.write_line(f"    {line}")
+
+    def _wrapped(self, message: str) -> Iterator[str]:
+        room = max(20, self._width - 5)
+        for line in visible(message).splitlines():
+            yield from textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False)
+
+    def verdict(self, verdict: Verdict) -> None:
+        self._reporter.write("verdict: ", bold=True)
+        self._reporter.write_line(_words(verdict), **_markup(verdict))
 
 
-def _print_row(reporter: pytest.TerminalReporter, row: Row, widths: Sequence[int]) -> None:
-    cells = tuple(visible(cell) for cell in row.cells)
-    line = _aligned(cells, widths)
-    last = len(cells[-1])
-    reporter.write(line[: len(line) - last])
-    reporter.write(line[len(line) - last :], **MARKUP[row.tone])
-    reporter.write_line("")
+def _words(verdict: Verdict) -> str:
+    return verdict.replace("_", " ")
 
 
-def _widths(table: Table) -> list[int]:
-    rows = [table.header, *(row.cells for row in table.rows)]
-    widths = [max(len(visible(row[column])) for row in rows) for column in range(len(table.header))]
-    return [min(widths[0], LONGEST_NAME), *widths[1:]]
+def _markup(verdict: Verdict) -> dict[str, bool]:
+    return MARKUP[VERDICT_TONES.get(verdict, "bad")]
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    name = cells[0] if len(cells[0]) <= widths[0] else f"…{cells[0][1 - widths[0] :]}"
-    figures = "".join(f"  {cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True))
-    return f"  {name:<{widths[0]}}{figures}"
+def _figures(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _clipped(name: str, width: int) -> str:
+    """The beginning and the end of a name that is too long."""
+    if len(name) <= width:
+        return name
+    head = (width - 1) // 3
+    return f"{name[:head]}…{name[head + 1 - width :]}"
 
 
 def _tolerated(evaluation: Evaluation) -> Iterable[str]:
     for suite in evaluation.suites:
         for sample in suite.samples:
             if sample.outcome == "tolerated":
-                yield f"{sample.label or 'TOLERATED'} {suite.key}::{sample.id}: {sample.message}"
-
-
-def _print_lines(reporter: pytest.TerminalReporter, title: str, lines: Sequence[str]) -> None:
-    if lines:
-        reporter.write_line(title, bold=True)
-    for line in lines:
-        reporter.write_line(f"  {visible(line)}")
-
-
-def _print_gates(reporter: pytest.TerminalReporter, gates: Sequence[GateResult]) -> None:
-    if gates:
-        reporter.write_line("Gates", bold=True)
-    for gate in gates:
-        markup = MARKUP[VERDICT_TONES.get(gate.verdict, "bad")]
-        reporter.write("  ")
-        reporter.write(gate.verdict.replace("_", " ").upper(), **markup)
-        reporter.write_line(f" {gate.suite}::gates::{gate.name}")
-        for line in visible(gate.message).splitlines():
-            reporter.write_line(f"    {line}")
+                label = f"{sample.label} " if sample.label else ""
+                yield f"{label}{suite.key}::{sample.id}: {sample.message}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pytest_mcpeval.servers.definitions import ServerDefinition, is_secret_name
@@ -72,19 +74,45 @@ def secrets(definition: ServerDefinition, environ: Mapping[str, str]) -> dict[st
     """
     texts = [definition.command, *definition.args, definition.cwd or "", definition.url]
     named = {**definition.env, **definition.headers}
-    names = {match["name"] for text in [*texts, *named.values()] for match in _VARIABLE.finditer(text)}
-    found = {environ.get(name, ""): f"${{{name}}}" for name in names if is_secret_name(name)}
+    found: dict[str, str] = {}
+    for text in [*texts, *named.values()]:
+        found.update(_values(text, environ, wanted=is_secret_name))
     for name, text in named.items():
-        if is_secret_name(name) and not _VARIABLE.search(text):
-            found[text] = f"<{name}>"
+        if is_secret_name(name):
+            found.update(_values(text, environ, wanted=lambda _: True) or {text: f"<{name}>"})
     return {value: shown for value, shown in found.items() if len(value) >= _SHORTEST_SECRET}
 
 
+def _values(text: str, environ: Mapping[str, str], wanted: Callable[[str], bool]) -> dict[str, str]:
+    """The values that variables in a text stand for, each with how it is written there."""
+    matches = [match for match in _VARIABLE.finditer(text) if wanted(match["name"])]
+    return {
+        environ.get(match["name"]) or match["default"] or "": f"${{{match['name']}}}" for match in matches
+    }
+
+
 def redact(text: str, replacements: Mapping[str, str]) -> str:
-    """The text with secret values replaced; the longest first, since one may contain another."""
+    """The text with secret values replaced; the longest first, since one may contain another.
+
+    Values are also found as they are written inside JSON.
+    """
     for value in sorted(replacements, key=len, reverse=True):
         text = text.replace(value, replacements[value])
+        text = text.replace(json.dumps(value)[1:-1], replacements[value])
     return text
+
+
+def redact_data(data: Any, replacements: Mapping[str, str]) -> Any:
+    """JSON data with secret values replaced in every text, keys included."""
+    if isinstance(data, str):
+        return redact(data, replacements)
+    if isinstance(data, Mapping):
+        return {
+            redact_data(key, replacements): redact_data(value, replacements) for key, value in data.items()
+        }
+    if isinstance(data, (list, tuple)):
+        return [redact_data(value, replacements) for value in data]
+    return data
 
 
 def apply_mcp_url(

@@ -29,7 +29,9 @@ def explain(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], sample: Sample
 def explain_sample(sample: Sample) -> Iterator[str]:
     """The lines on a sample alone, without its place in a file."""
     yield sample.message
-    yield f"case: {sample.traits.get('name', sample.id)}"
+    name = sample.traits.get("name", sample.id)
+    if name != sample.id:
+        yield f"case: {name}"
     for check in sample.checks:
         yield f"  {check_line(check)}"
     answers = sample.run.get("answers", [])
@@ -50,7 +52,7 @@ def _call_lines(
     yield f"called {call['target']} {call['name']} on server {sample.measured['server']}{latency}"
     if call["arguments"]:
         text = json.dumps(call["arguments"], ensure_ascii=False, indent=2)
-        yield indented(f"arguments: {shortened(text, SHOWN_ARGUMENTS)}", "  ")
+        yield indented(f"arguments: {_cut(text, SHOWN_ARGUMENTS)}", "  ")
     if "text" in answer:
         yield from _response_lines(answer)
     if answer.get("stderr"):
@@ -62,11 +64,17 @@ def _response_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     text = answer["text"]
     error = "error, " if answer.get("isError") else ""
     yield f"  response ({error}{len(text):,} characters):"
-    yield indented(shortened(text, SHOWN_RESPONSE))
+    yield indented(_cut(text, SHOWN_RESPONSE))
     others = [block for block in answer.get("blocks", []) if block["type"] != "text"]
     if others:
         listed = ", ".join(f"{b['type']} {b['mime_type'] or ''} ({b['size']:,} bytes)" for b in others)
         yield f"  other content: {listed}"
     if answer.get("structured") is not None:
         data = json.dumps(answer["structured"], ensure_ascii=False)
-        yield f"  structured content: {shortened(data, SHOWN_RESPONSE)}"
+        yield f"  structured content: {_cut(data, SHOWN_RESPONSE)}"
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{shortened(text, limit)}\n(the full text is in the report: --mcpeval-report DIR, or --html FILE)"

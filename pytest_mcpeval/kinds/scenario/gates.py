@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from pytest_mcpeval.gates import GateResult, at_least, at_most, names
+from pytest_mcpeval.gates import GateResult, at_least, at_most, figure, names
 from pytest_mcpeval.kinds.scenario.metrics import confidences, counted, group_of, latencies, mean, percentile
 from pytest_mcpeval.kinds.scenario.schema import GatesModel
 from pytest_mcpeval.samples import Sample
@@ -13,7 +14,7 @@ from pytest_mcpeval.samples import Sample
 
 def gate_names(gates: GatesModel) -> list[str]:
     """The gates a suite has, in the order they are reported."""
-    return [name for name in GatesModel.model_fields if getattr(gates, name)]
+    return [name for name in GatesModel.model_fields if getattr(gates, name) not in (None, False)]
 
 
 def judge_gates(
@@ -21,7 +22,7 @@ def judge_gates(
 ) -> list[GateResult]:
     """Every gate of a suite, judged on its samples and the outcomes of a baseline (case id → outcome).
 
-    Without a baseline, because a new one is being made, nothing is compared with it.
+    Without a baseline, because a new one is being made or the old one is broken, nothing is compared.
     """
     kept = counted(samples)
     results = []
@@ -32,7 +33,8 @@ def judge_gates(
         results.append(at_least(suite, "average_confidence", value, gates.average_confidence, unit=" %"))
     if gates.p95_latency_ms is not None:
         value = percentile(latencies(kept), 0.95)
-        results.append(at_most(suite, "p95_latency_ms", value, gates.p95_latency_ms, unit=" ms"))
+        result = at_most(suite, "p95_latency_ms", value, gates.p95_latency_ms, unit=" ms")
+        results.append(replace(result, timed=True))
     if gates.no_new_failures and baseline is not None:
         results.append(_no_new_failures(suite, kept, baseline))
     return results
@@ -44,7 +46,8 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
     result = at_least(suite, "pass_rate", value, limit)
     wrong = [sample.id for sample in kept if sample.outcome != "passed"]
     listed = f"; not passed: {names(wrong)}" if wrong else ""
-    words = f"{group['passed']} of {group['total']} cases passed ({value or 0:.1%}), wanted at least {limit:.1%}{listed}"
+    share = f"{group['passed']} of {group['total']} cases passed ({figure((value or 0) * 100)} %)"
+    words = f"{share}, wanted at least {figure(limit * 100)} %{listed}"
     return GateResult(suite, result.name, result.verdict, words, value, None, limit)
 
 

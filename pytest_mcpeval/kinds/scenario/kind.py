@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,17 +13,21 @@ from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
 from pytest_mcpeval.kinds.scenario import gates, metrics
 from pytest_mcpeval.kinds.scenario.explain import explain
 from pytest_mcpeval.kinds.scenario.load import load_suite
-from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge
+from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge, redacted
 from pytest_mcpeval.kinds.scenario.schema import GatesModel, ScenarioSettings
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.kinds.scenario.tables import tables
+from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.reports.tables import Table
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.servers.variables import redact, secrets
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.runtime import Runtime
+
+PACING_AND_GATES = frozenset({"gates", "baseline", "concurrency"})
 
 Scenario = Suite[ScenarioSpec]
 ScenarioCase = Case[ScenarioSpec]
@@ -33,6 +38,7 @@ class ScenarioKind(Kind[ScenarioSpec]):
 
     name = "scenario"
     shape_description = "a `tests:` list (scenario)"
+    shape_keys = ("tests", "tool", "steps")
     settings_model = ScenarioSettings
 
     def __init__(self, checks: CheckRegistry) -> None:
@@ -68,7 +74,7 @@ class ScenarioKind(Kind[ScenarioSpec]):
 
     def judge(self, suite: Scenario, case: ScenarioCase, answers: list[Answer], runtime: Runtime) -> Sample:
         """Evaluate the checks of a case."""
-        return judge(suite, case, answers, runtime.checks)
+        return redacted(judge(suite, case, answers, runtime.checks), _secrets(case))
 
     def must_ask_again(self, answers: list[Answer]) -> bool:
         """A server that died may have been killed by the call of another case."""
@@ -76,7 +82,7 @@ class ScenarioKind(Kind[ScenarioSpec]):
 
     def explain(self, suite: Scenario, case: ScenarioCase, sample: Sample) -> str:
         """The text under a case that did not pass."""
-        return explain(suite, case, sample)
+        return redact(explain(suite, case, sample), _secrets(case))
 
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Totals and groups."""
@@ -93,9 +99,14 @@ class ScenarioKind(Kind[ScenarioSpec]):
     def gates(self, suite: Scenario, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
         """Every gate of the suite, judged."""
         thresholds: GatesModel = suite.settings.gates
-        outcomes = None
-        if thresholds.no_new_failures and not blessing:
-            outcomes = read_baseline(Path(suite.settings.baseline), suite).outcomes
+        if blessing or not thresholds.no_new_failures:
+            return gates.judge_gates(suite.key, thresholds, samples, None)
+        path = Path(suite.settings.baseline)
+        try:
+            outcomes = read_baseline(path, suite, _digest(suite)).outcomes
+        except DataFileError as error:
+            broken = GateResult(suite.key, "no_new_failures", "error", str(error))
+            return [*gates.judge_gates(suite.key, thresholds, samples, None), broken]
         return gates.judge_gates(suite.key, thresholds, samples, outcomes)
 
     def baseline(self, suite: Scenario, samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
@@ -104,8 +115,19 @@ class ScenarioKind(Kind[ScenarioSpec]):
             return None
         outcomes = {s.id: "passed" if s.outcome == "passed" else "failed" for s in metrics.counted(samples)}
         cases = {case: {"outcome": outcomes[case]} for case in sorted(outcomes)}
-        return Path(suite.settings.baseline), {"digest": digest_of(suite.document.data), "cases": cases}
+        return Path(suite.settings.baseline), {"digest": _digest(suite), "cases": cases}
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Totals and groups over all scenario suites."""
         return tables(samples)
+
+
+def _secrets(case: ScenarioCase) -> Mapping[str, str]:
+    return secrets(case.spec.server, os.environ)
+
+
+def _digest(suite: Scenario) -> str:
+    """Of everything in the file but what only says how a run is paced and judged."""
+    data = suite.document.data
+    kept = {key: data[key] for key in data if key not in PACING_AND_GATES} if isinstance(data, dict) else data
+    return digest_of(kept)

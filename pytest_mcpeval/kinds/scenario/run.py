@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -11,15 +12,16 @@ from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck, allows_error, response_metadata
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, filled, placeholders
 from pytest_mcpeval.reports.text import shortened
-from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.samples import Check, Outcome, Sample, plain
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval.servers.variables import redact, redact_data
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
 
-KEPT_CHARACTERS = 200_000
-"""How much of an answer's text a sample keeps."""
+KEPT_CHARACTERS = 1_000_000
+"""How much of an answer's text, and of its structured content as JSON, a sample keeps."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,9 @@ def judge(
 ) -> Sample:
     """Evaluate every check of every step; steps that were not reached leave theirs inconclusive."""
     spec = case.spec
-    checks = [check for number in range(len(spec.steps)) for check in _judged(spec, number, answers, registry)]
+    checks = [
+        check for number in range(len(spec.steps)) for check in _judged(spec, number, answers, registry)
+    ]
     return Sample(
         suite=suite.key,
         kind=suite.kind,
@@ -196,8 +200,30 @@ def _kept(answer: Answer) -> dict[str, Any]:
     return {
         **kept,
         "text": shortened(response.text, KEPT_CHARACTERS),
-        "structured": response.structured,
+        "structured": _kept_data(response.structured),
         "isError": response.is_error,
         "blocks": [asdict(block) for block in response.blocks],
         "latencyMs": response.latency_ms,
     }
+
+
+def _kept_data(data: Any) -> Any:
+    data = plain(data)
+    if isinstance(data, (dict, list)):
+        text = json.dumps(data, ensure_ascii=False)
+        return data if len(text) <= KEPT_CHARACTERS else shortened(text, KEPT_CHARACTERS)
+    return shortened(data, KEPT_CHARACTERS) if isinstance(data, str) else data
+
+
+def redacted(sample: Sample, replacements: Mapping[str, str]) -> Sample:
+    """The sample without secret values (value → what to write instead)."""
+    if not replacements:
+        return sample
+    checks = [redact_data({**vars(check)}, replacements) for check in sample.checks]
+    return replace(
+        sample,
+        checks=tuple(Check(**fields) for fields in checks),
+        message=redact(sample.message, replacements),
+        measured=redact_data(sample.measured, replacements),
+        run=redact_data(sample.run, replacements),
+    )

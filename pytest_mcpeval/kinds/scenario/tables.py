@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.metrics import (
+    DIFFICULTIES,
     by_trait,
     counted,
     group_of,
@@ -17,22 +18,21 @@ from pytest_mcpeval.kinds.scenario.metrics import (
 from pytest_mcpeval.reports.tables import Row, Table, tone_of_rate
 from pytest_mcpeval.samples import Sample
 
-SHOWN_TAGS = 15
+SHOWN_GROUPS = 15
 
 
 def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
     """The tables over all scenario suites of a session (suite key → samples)."""
     everything = [sample for samples in suites.values() for sample in samples]
     kept = counted(everything)
-    tags = by_trait(kept, "tags")
-    frequent = dict(sorted(tags.items(), key=lambda item: (-item[1]["total"], item[0]))[:SHOWN_TAGS])
-    left_out = f" ({SHOWN_TAGS} of {len(tags)})" if len(tags) > SHOWN_TAGS else ""
+    difficulties = by_trait(kept, "difficulty")
+    in_order = {name: difficulties[name] for name in DIFFICULTIES if name in difficulties}
     return [
         _summary(everything),
-        _groups("By difficulty", by_trait(kept, "difficulty")),
+        _groups("By difficulty", in_order | difficulties),
         _groups("By tool", by_trait(kept, "tool")),
         _groups("By project", by_trait(kept, "project")),
-        _groups(f"By tag{left_out}", frequent),
+        _groups("By tag", by_trait(kept, "tags")),
         _groups("By suite", {key: group_of(counted(samples)) for key, samples in suites.items()}),
     ]
 
@@ -54,11 +54,30 @@ def _summary(samples: Sequence[Sample]) -> Table:
     for name, words in (("skipped", "skipped"), ("expectedFailures", "expected failures")):
         if totals[name]:
             rows.append(Row((words, str(totals[name]))))
-    return Table("Scenarios", ("", ""), tuple(rows))
+    return Table("Scenarios", ("", ""), tuple(rows), _brief(totals, times))
+
+
+def _brief(totals: Mapping[str, Any], times: Sequence[float]) -> str:
+    parts = [f"{totals['passed']} of {totals['totalTests']} cases passed ({totals['passRate']:.1f} %)"]
+    if totals["averageConfidence"]:
+        parts.append(f"average confidence {totals['averageConfidence']} %")
+    if times:
+        parts.append(f"average response time {mean(times):.0f} ms")
+    return ", ".join(parts)
 
 
 def _groups(title: str, groups: Mapping[str, Mapping[str, Any]]) -> Table:
-    return Table(title, ("", "passed", "rate"), tuple(_group_rows(groups.items())))
+    """One row for each group; of very many those with the lowest rates, and a word on the rest."""
+    shown, left_out = dict(groups), 0
+    if len(groups) > SHOWN_GROUPS:
+        worst = sorted(groups, key=lambda name: (groups[name]["passRate"], -groups[name]["total"], name))
+        shown = {name: groups[name] for name in worst[:SHOWN_GROUPS]}
+        left_out = len(groups) - SHOWN_GROUPS
+    rows = list(_group_rows(shown.items()))
+    if left_out:
+        floor = max(group["passRate"] for group in shown.values())
+        rows.append(Row((f"and {left_out} more", "", f"≥ {floor:.1f} %"), tone_of_rate(floor)))
+    return Table(title, ("", "passed", "rate"), tuple(rows))
 
 
 def _group_rows(groups: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[Row]:
