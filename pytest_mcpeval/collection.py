@@ -62,7 +62,7 @@ class CaseFailed(Exception):  # noqa: N818 (a verdict, not an incident)
 
 
 class DataFileCollectors:
-    """Decides which files are data files, and collects them."""
+    """Decides which files are data files, collects them, and runs their cases."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -76,6 +76,14 @@ class DataFileCollectors:
         if not (self._is_data_file(file_path) or parent.session.isinitpath(file_path)):
             return None
         return SuiteFile.of(parent, file_path, self.runtime)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object | None:
+        """Run a case; leave every other test to others."""
+        if not isinstance(pyfuncitem, CaseItem):
+            return None
+        pyfuncitem.run_case()
+        return True
 
     def _is_ignored(self, path: Path) -> bool:
         key = self.runtime.key(path)
@@ -146,18 +154,18 @@ class CaseItem(pytest.Function):
     @classmethod
     def of(cls, parent: SuiteFile, suite: Suite[Any], case: Case[Any]) -> CaseItem:
         """The item of a case, with its markers."""
-        holder: list[CaseItem] = []
-        item: CaseItem = cls.from_parent(parent, name=case.id, callobj=_call_of(holder, case.fixtures))
-        holder.append(item)
+        marks = [_trait_mark(parent.config, name) for name in _marker_names(case.traits)]
+        item: CaseItem = cls.from_parent(
+            parent,
+            name=case.id,
+            callobj=_function_taking(case.fixtures),
+            keywords={mark.name: mark for mark in marks},
+        )
+        item.own_markers.extend(marks)
         item.suite, item.case, item.runtime = suite, case, parent.runtime
-        item._add_markers()
+        for marker in markers_of(case.marks, os.environ):
+            item.add_marker(marker)
         return item
-
-    def _add_markers(self) -> None:
-        for name in _marker_names(self.case.traits):
-            self.add_marker(_trait_marker(self.config, name))
-        for marker in markers_of(self.case.marks, os.environ):
-            self.add_marker(marker)
 
     def setup(self) -> None:
         """Set up fixtures, then the target: a target that cannot be reached is an error, not a failure."""
@@ -197,17 +205,16 @@ class CaseItem(pytest.Function):
         return self.path, self.case.line - 1, self.name
 
 
-def _call_of(holder: list[CaseItem], fixtures: tuple[str, ...]) -> Callable[..., None]:
-    def case(**_fixture_values: object) -> None:
-        holder[0].run_case()
-
-    case.__signature__ = _signature(fixtures)  # type: ignore[attr-defined]
-    return case
-
-
 @cache
-def _signature(fixtures: tuple[str, ...]) -> Signature:
-    return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in dict.fromkeys(fixtures)])
+def _function_taking(fixtures: tuple[str, ...]) -> Callable[..., None]:
+    """What tells pytest which fixtures to set up. One for all items that need the same: items are many."""
+
+    def case(**_fixture_values: object) -> None:
+        raise AssertionError("an item runs its case itself: see CaseItem.run_case")
+
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY) for name in dict.fromkeys(fixtures)]
+    case.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return case
 
 
 def _marker_names(traits: Mapping[str, Any]) -> list[str]:
@@ -219,10 +226,10 @@ def _marker_names(traits: Mapping[str, Any]) -> list[str]:
 
 
 @cache
-def _trait_marker(config: pytest.Config, name: str) -> pytest.MarkDecorator:
+def _trait_mark(config: pytest.Config, name: str) -> pytest.Mark:
     config.addinivalue_line("markers", f"{name}: cases with this tag, tool, project or difficulty")
     decorator: pytest.MarkDecorator = getattr(pytest.mark, name)
-    return decorator
+    return decorator.mark
 
 
 def markers_of(marks: CaseMarks, environ: Mapping[str, str]) -> list[pytest.MarkDecorator]:
