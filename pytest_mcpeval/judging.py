@@ -204,7 +204,7 @@ def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
     lacking = [result.key for result in results if not result.complete.whole]
     if lacking:
         return f"the run is incomplete: cases of {', '.join(lacking)} are missing or in error"
-    gates = [gate for result in results for gate in result.gates if gate.verdict != "passed"]
+    gates = [gate for result in results for gate in result.gates if gate.verdict not in ("passed", "not_set")]
     if state.failures or gates:
         red = [gate_nodeid(gate) for gate in gates]
         return "the run is red" + (f": {', '.join(red)}" if red else f": {state.failures} failed")

@@ -27,7 +27,7 @@ MARKUP: dict[Tone, dict[str, bool]] = {
     "fair": {"yellow": True},
     "bad": {"red": True},
 }
-VERDICT_TONES: dict[Verdict, Tone] = {"passed": "good", "not_evaluated": "fair"}
+VERDICT_TONES: dict[Verdict, Tone] = {"passed": "good", "not_evaluated": "fair", "not_set": "fair"}
 
 
 def print_summary(
