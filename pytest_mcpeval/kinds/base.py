@@ -103,6 +103,10 @@ class Place:
     origins: Mapping[str, str] = field(default_factory=dict)
 
 
+class TargetError(Exception):
+    """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people."""
+
+
 class Kind(ABC, Generic[SpecT]):
     """A family of suites. File → case → sample → metrics → gates → tables, one method for each step."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
+from pytest_mcpeval.kinds.fields import located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.scenario.schema import (
@@ -68,9 +68,8 @@ class _Loader:
         self.settings = self._effective_settings(model)
 
     def _effective_settings(self, model: SuiteModel) -> ScenarioSettings:
-        own = model.model_dump(include=set(ScenarioSettings.model_fields), exclude_unset=True)
-        if isinstance(own.get("baseline"), str):
-            own["baseline"] = os.path.normpath(self.document.path.parent / own["baseline"])
+        here = located(model, self.document.path.parent)
+        own = here.model_dump(include=set(ScenarioSettings.model_fields), exclude_unset=True)
         return ScenarioSettings(**merge(self.place.settings, own))
 
     def suite(self, tests: Sequence[CaseModel]) -> Suite[ScenarioSpec]:

@@ -3,55 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator
-
+from pytest_mcpeval.servers.json_paths import PathText, compile_path, nodes, parse_json
 from pytest_mcpeval.servers.response import Response
 
 from .verdict import JudgementError, quoted, shortened
 
-if TYPE_CHECKING:
-    from jsonpath import JSONPath
+__all__ = ["PathText", "Source", "compile_path", "json_equal", "json_of", "nodes", "shown"]
 
 Source = Literal["text", "structured"]
 """Where JSON is read from; by default the structured content, or the text when there is none."""
-
-
-NAME = re.compile(r"\['([A-Za-z_]\w*)'\]")
-
-
-@lru_cache(maxsize=4096)
-def compile_path(path: str) -> JSONPath:
-    """The compiled JSONPath (RFC 9535).
-
-    Raises:
-        ValueError: The path is not valid.
-    """
-    from jsonpath import JSONPath, JSONPathEnvironment
-
-    if not path.startswith("$"):
-        raise ValueError(f"not a JSONPath: {quoted(path)} should begin with $, such as $.items[0].id")
-    try:
-        compiled = JSONPathEnvironment(strict=True).compile(path)
-    except Exception as error:
-        # str() of these errors may itself fail; the first argument is the plain reason.
-        reason = error.args[0] if error.args else type(error).__name__
-        raise ValueError(f"not a JSONPath (RFC 9535): {quoted(path)}: {reason}") from None
-    assert isinstance(compiled, JSONPath)  # RFC 9535 has no unions of whole paths
-    return compiled
-
-
-def _valid_path(path: str) -> str:
-    compile_path(path)
-    return path
-
-
-PathText = Annotated[str, AfterValidator(_valid_path)]
-"""A JSONPath that compiles."""
 
 
 def json_of(response: Response, source: Source | None = None) -> Any:
@@ -65,8 +28,8 @@ def json_of(response: Response, source: Source | None = None) -> Any:
             raise JudgementError("the response has no structured content")
         return response.structured
     try:
-        return json.loads(response.text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        return parse_json(response.text)
+    except ValueError as error:
         raise JudgementError(f"the text is not JSON ({error}): {quoted(response.text)}") from None
 
 
@@ -81,15 +44,6 @@ def json_equal(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def nodes(path: str, value: Any) -> list[tuple[str, Any]]:
-    """Location and value of every node the path selects, in document order."""
-    return [(NAME.sub(r".\1", match.path), match.obj) for match in compile_path(path).finditer(value)]
-
-
 def shown(value: Any) -> str:
     """A JSON value for a message, shortened."""
     return shortened(json.dumps(value, ensure_ascii=False, default=repr), 60)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

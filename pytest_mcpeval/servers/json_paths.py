@@ -1,0 +1,68 @@
+"""JSON in answers, and JSONPath (RFC 9535) over it."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator
+
+from pytest_mcpeval.loading.wording import shown
+
+if TYPE_CHECKING:
+    from jsonpath import JSONPath
+
+_NAME = re.compile(r"\['([A-Za-z_]\w*)'\]")
+
+
+@lru_cache(maxsize=4096)
+def compile_path(path: str) -> JSONPath:
+    """The compiled JSONPath.
+
+    Raises:
+        ValueError: The path is not valid.
+    """
+    from jsonpath import JSONPath, JSONPathEnvironment
+
+    if not path.startswith("$"):
+        raise ValueError(f"not a JSONPath: {shown(path)} should begin with $, such as $.items[0].id")
+    try:
+        compiled = JSONPathEnvironment(strict=True).compile(path)
+    except Exception as error:
+        # str() of these errors may itself fail; the first argument is the plain reason.
+        reason = error.args[0] if error.args else type(error).__name__
+        raise ValueError(f"not a JSONPath (RFC 9535): {shown(path)}: {reason}") from None
+    assert isinstance(compiled, JSONPath)  # RFC 9535 has no unions of whole paths
+    return compiled
+
+
+def _valid_path(path: str) -> str:
+    compile_path(path)
+    return path
+
+
+PathText = Annotated[str, AfterValidator(_valid_path)]
+"""A JSONPath that compiles."""
+
+
+def nodes(path: str, value: Any) -> list[tuple[str, Any]]:
+    """Location and value of every node the path selects, in document order."""
+    return [(_NAME.sub(r".\1", match.path), match.obj) for match in compile_path(path).finditer(value)]
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text; NaN and infinities are not JSON.
+
+    Raises:
+        ValueError: The text is not JSON, or nests too deep.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it nests too deep") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
