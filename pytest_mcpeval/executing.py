@@ -61,6 +61,12 @@ class Executor:
         """Remember what comes next, for calls ahead."""
         self._next = nextitem
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Make the target of a case ready."""
+        if isinstance(item, CaseItem):
+            item.prepare()
+
     def _upcoming(self, suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
         if not self._whole_files:
             found = self._next

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -39,7 +41,11 @@ class RunFacts:
 
 
 class Reporter:
-    """Fills the ledger while the session runs; judges it, logs the gates and writes reports when it ends."""
+    """Fills the ledger while the session runs; judges it, logs the gates and writes reports when it ends.
+
+    Raises:
+        pytest.UsageError: No report can be written where it is wanted; said now, not after the run.
+    """
 
     def __init__(self, runtime: Runtime, config: pytest.Config) -> None:
         self.runtime = runtime
@@ -52,6 +58,8 @@ class Reporter:
         self._collection_errors = 0
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
+        if runtime.settings.report_directory is not None:
+            _make_writable(runtime.settings.report_directory)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -167,6 +175,18 @@ class Reporter:
         """Print the tables, the gates, and where the reports are."""
         if self.evaluation is not None:
             terminal.print_summary(terminalreporter, self.evaluation, self.runtime.settings.report_directory)
+
+
+def _make_writable(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise pytest.UsageError(
+            f"--mcpeval-report: cannot write into {directory}: {error.strerror or error}. "
+            "Name a directory that is yours"
+        ) from None
 
 
 def _timestamp(seconds: float) -> str:
