@@ -12,7 +12,7 @@ import pytest
 from pytest_mcpeval.collection import CaseItem
 from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.python_markers import CASE_MARKER, MARKERS
+from pytest_mcpeval.python_markers import CASE_MARKER, CHECKS_MARKER
 from pytest_mcpeval.samples import Check, Outcome, Sample
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
 
@@ -70,11 +70,14 @@ def plain(value: Any) -> Any:
 
 
 def is_python_case(item: pytest.Item) -> bool:
-    """Whether a test written in Python is a case: it has one of our markers or uses one of our fixtures."""
+    """Whether a test written in Python is a case: it uses one of our fixtures, or is marked as one.
+
+    The marker that only names a server makes none: on a module it also stands over ordinary tests.
+    """
     if not isinstance(item, pytest.Function) or isinstance(item, CaseItem):
         return False
     return any(name.startswith(FIXTURE_PREFIX) for name in item.fixturenames) or any(
-        item.get_closest_marker(name) for name in MARKERS
+        item.get_closest_marker(name) for name in (CASE_MARKER, CHECKS_MARKER)
     )
 
 

@@ -6,13 +6,13 @@ import functools
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mcpeval.collection import CaseItem
 from pytest_mcpeval.python_cases import INCIDENTS, is_python_case, python_sample, recorder_of
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems
 from pytest_mcpeval.reports.failure import FailureText
@@ -51,7 +51,7 @@ class PythonCases:
 
     def _problems(self, collected: Iterable[pytest.Item | pytest.Collector] | None) -> Iterator[str]:
         for item in collected or ():
-            if isinstance(item, pytest.Function) and is_python_case(item):
+            if isinstance(item, pytest.Function) and not isinstance(item, CaseItem):
                 path, line, _ = item.reportinfo()
                 shown = f"{item.nodeid.partition('::')[0]}:{(line or 0) + 1}: "
                 yield from (shown + problem for problem in self._problems_of(item, Path(path)))
@@ -128,15 +128,15 @@ def _explained(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Te
 
 
 def _evidence(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
-    """The recorded checks and calls, without the message and name that the traceback shows already."""
-    from pytest_mcpeval.kinds.scenario.explain import explain_sample
+    """The recorded checks and calls, without the message that the traceback shows already."""
+    from pytest_mcpeval.kinds.scenario.explain import evidence
     from pytest_mcpeval.reports.text import visible
 
     sample = python_sample(item, call, report)
     if sample is None:
         return ""
     recorded = sample.checks[: len(recorder_of(item).checks)]
-    return visible("\n".join(islice(explain_sample(replace(sample, checks=recorded)), 2, None)))
+    return visible("\n".join(evidence(replace(sample, checks=recorded))))
 
 
 def _place(item: pytest.Item) -> str:
