@@ -192,7 +192,8 @@ class Run:
         starts = [i for i, line in enumerate(self.lines) if re.fullmatch(rf"=+ {title} =+", line)]
         assert starts, self.out
         following = self.lines[starts[0] + 1 :]
-        end = next((i for i, line in enumerate(following) if re.match(r"=+ .* =+$", line)), len(following))
+        ends = (i for i, line in enumerate(following) if re.match(r"[=-]+ .* [=-]+$", line))
+        end = next(ends, len(following))
         return following[:end]
 
     def line_with(self, *words: str) -> str:
@@ -201,10 +202,13 @@ class Run:
         assert found, self.out
         return found[0]
 
+    def junit_cases(self, name: str = "junit.xml") -> list[ElementTree.Element]:
+        """The test cases of a junit file."""
+        return list(ElementTree.parse(self.path / name).iter("testcase"))
+
     def junit(self, name: str = "junit.xml") -> dict[str, ElementTree.Element]:
         """Test case name → element."""
-        tree = ElementTree.parse(self.path / name)
-        return {found.attrib["name"]: found for found in tree.iter("testcase")}
+        return {found.attrib["name"]: found for found in self.junit_cases(name)}
 
     def report(self, directory: str = "report") -> dict[str, Any]:
         """``report.json``, read as strictly as JSON is defined."""
