@@ -38,13 +38,13 @@ def test_value(value):
 def main() -> int:
     """Print all figures; the exit status says whether the targets hold."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and fewer waiting calls")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and fewer calls that take long")
     options = parser.parse_args()
     rounds = 3 if options.quick else 7
     with tempfile.TemporaryDirectory() as directory:
         overhead_holds = overhead(Path(directory), rounds)
     with tempfile.TemporaryDirectory() as directory:
-        gain_holds = gain(Path(directory), 48 if options.quick else 96, 1 if options.quick else 3)
+        gain_holds = gain(Path(directory), 160 if options.quick else 320, 3 if options.quick else 5)
     with tempfile.TemporaryDirectory() as directory:
         beside_mcp_assert(Path(directory), 1 if options.quick else 3)
     return 0 if overhead_holds and gain_holds else 1
@@ -65,8 +65,8 @@ def overhead(directory: Path, rounds: int) -> bool:
         rounds,
     )
     call = median(map(milliseconds, measured["bare"]))
-    item = per_item(measured["one"], measured["all"], CALLS)
-    empty = per_item(measured["empty one"], measured["empty all"], CALLS)
+    item = per_item(measured["one"], measured["all"], CALLS - 1)
+    empty = per_item(measured["empty one"], measured["empty all"], CALLS - 1)
     print(f"{CALLS} calls to a stdio server, medians of {rounds} rounds, start-up left out")
     print(f"  bare mcp.Client loop    {call:6.2f} ms per call")
     print(f"  pytest --mcpeval        {item:6.2f} ms per item")
@@ -76,23 +76,22 @@ def overhead(directory: Path, rounds: int) -> bool:
 
 def gain(directory: Path, count: int, rounds: int) -> bool:
     """How much sooner waiting calls are done when 16 of them are in flight."""
-    start_up = suite(directory / "start", SERVER, echo_cases(1))
-    serial = suite(directory / "serial", SERVER, waiting_cases(count))
-    ahead = suite(directory / "ahead", SERVER, waiting_cases(count), concurrency=WIDTH)
+    serial = [suite(directory / f"serial-{n}", SERVER, waiting_cases(n)) for n in (1, 1 + WIDTH)]
+    ahead = [suite(directory / f"ahead-{n}", SERVER, waiting_cases(n), WIDTH) for n in (WIDTH, WIDTH + count)]
     measured = in_turns(
         {
-            "start": lambda: evaluate(start_up),
-            "serial": lambda: evaluate(serial),
-            "ahead": lambda: evaluate(ahead),
+            "serial few": lambda: evaluate(serial[0]),
+            "serial many": lambda: evaluate(serial[1]),
+            "ahead few": lambda: evaluate(ahead[0]),
+            "ahead many": lambda: evaluate(ahead[1]),
         },
         rounds,
-        warm_up=0,
     )
-    begin = seconds(measured["start"])
-    one, many = (seconds(measured[name]) - begin for name in ("serial", "ahead"))
-    print(f"{count} calls of {WAIT_SECONDS * 1000:.0f} ms each, start-up left out")
-    print(f"  concurrency: 1          {one:6.2f} s")
-    print(f"  concurrency: {WIDTH:<10} {many:6.2f} s")
+    one = per_item(measured["serial few"], measured["serial many"], WIDTH)
+    many = per_item(measured["ahead few"], measured["ahead many"], count)
+    print(f"calls that take {WAIT_SECONDS * 1000:.0f} ms each, medians of {rounds} rounds, start-up left out")
+    print(f"  concurrency: 1          {one:6.1f} ms per item")
+    print(f"  concurrency: {WIDTH:<10} {many:6.1f} ms per item")
     return verdict(f"gain of concurrency: {WIDTH}", one / many, 12, at_least=True)
 
 
@@ -117,14 +116,14 @@ def beside_mcp_assert(directory: Path, rounds: int) -> None:
     call = median(map(milliseconds, measured["bare"]))
     print(f"  bare mcp.Client loop    {call:8.2f} ms per call")
     for name, label in (("ours", "pytest --mcpeval"), ("theirs", "pytest-mcp-assert")):
-        item = per_item(measured[f"{name} 1"], measured[f"{name} {SHARED_CALLS}"], SHARED_CALLS)
+        item = per_item(measured[f"{name} 1"], measured[f"{name} {SHARED_CALLS}"], SHARED_CALLS - 1)
         whole = seconds(measured[f"{name} {SHARED_CALLS}"])
         print(f"  {label:<23} {item:8.2f} ms per further item, {whole:6.2f} s for the whole run")
 
 
-def per_item(one: Sequence[Process], all_: Sequence[Process], count: int) -> float:
-    """Milliseconds per item, from runs of one item and of ``count``."""
-    return (seconds(all_) - seconds(one)) * 1000 / (count - 1)
+def per_item(few: Sequence[Process], many: Sequence[Process], further: int) -> float:
+    """Milliseconds per item, from runs of a few items and of so many more."""
+    return (seconds(many) - seconds(few)) * 1000 / further
 
 
 def bare(count: int, argument: str, server: Sequence[str]) -> Process:
