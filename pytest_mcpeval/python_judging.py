@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from pytest_mcpeval.python_cases import INCIDENTS, is_python_case, python_sample
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
@@ -102,15 +103,32 @@ class PythonCases:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Failures in words where a traceback tells nothing; calls and checks beside it where it does."""
         report = yield
-        if call.excinfo is None or not report.failed or not is_python_case(item):
-            return report
-        if isinstance(call.excinfo.value, INCIDENTS):
-            report.longrepr = str(call.excinfo.value)
-        elif isinstance(call.excinfo.value, MarkedChecksFailed):
-            report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
-        elif recorder_of(item).calls:
-            report.sections.append((SECTION, _evidence(item, call, report)))
+        if is_python_case(item):
+            if call.excinfo is not None and report.failed:
+                _tell(item, call, call.excinfo.value, report)
+            _redact(report, recorder_of(item).secrets)
         return report
+
+
+def _tell(
+    item: pytest.Item, call: pytest.CallInfo[None], error: BaseException, report: pytest.TestReport
+) -> None:
+    if isinstance(error, INCIDENTS):
+        report.longrepr = str(error).replace(f"{item.config.rootpath}/", "")
+    elif isinstance(error, MarkedChecksFailed):
+        report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
+    elif recorder_of(item).calls:
+        report.sections.append((SECTION, _evidence(item, call, report)))
+
+
+def _redact(report: pytest.TestReport, secrets: Mapping[str, str]) -> None:
+    """Take secret values out of what was printed, and of a traceback that shows them."""
+    if not secrets:
+        return
+    report.sections = [(name, redact(text, secrets)) for name, text in report.sections]
+    shown = str(report.longrepr) if report.failed else ""
+    if redact(shown, secrets) != shown:
+        report.longrepr = redact(shown, secrets)
 
 
 def _is_unittest(item: pytest.Function) -> bool:
