@@ -41,6 +41,8 @@ class Executor:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which cases were selected, to travel with the first report."""
+        if session.config.option.collectonly:
+            return
         self._items = session.items
         self._places = {
             (item.suite.key, item.case.id): index

@@ -21,7 +21,7 @@ from pytest_mcpeval.executing import (
 from pytest_mcpeval.gates import GateResult, gate_nodeid
 from pytest_mcpeval.judging import Evaluation, SessionState, evaluate
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
-from pytest_mcpeval.reports import json_report, markdown, terminal
+from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
 
@@ -168,6 +168,8 @@ class Reporter:
         if directory is None or self.evaluation is None:
             return
         facts = RunFacts(_timestamp(self._started), time.time() - self._started)
+        from pytest_mcpeval.reports import json_report, markdown
+
         json_report.write(directory / "report.json", self.evaluation, facts.started, facts.seconds)
         markdown.write(directory / "report.md", self.evaluation, facts.started, facts.seconds)
 
