@@ -33,7 +33,8 @@ def test_plain() -> None:
 def write_project(path: Path) -> Project:
     """Suites for every outcome and every verdict."""
     project = Project.at(path)
-    tagged: dict[str, Any] = {"difficulty": "basic", "project": "mina", "tags": ["intro", "a tag with a name of many words"]}
+    tags = ["intro", "a tag with a name of many words"]
+    tagged: dict[str, Any] = {"difficulty": "basic", "project": "mina", "tags": tags}
     project.suite(
         "plain.yaml",
         case("ok-1", "answer", input={"confidence": 90}, **tagged),
