@@ -89,13 +89,13 @@ def install_legacy(directory: Path) -> None:
         return
     print(f"legacy server: installing into {directory}", flush=True)
     try:
-        venv.EnvBuilder(with_pip=True, clear=True).create(directory)
+        # Without pip of its own: some systems ship venv without ensurepip.
+        venv.EnvBuilder(with_pip=False, clear=True).create(directory)
     except (OSError, subprocess.CalledProcessError) as error:
         raise InstallError(f"no virtual environment in {directory}: {error}") from error
     python = directory / ("Scripts" if os.name == "nt" else "bin") / "python"
-    _run(
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *LEGACY_REQUIREMENTS]
-    )
+    pip = [sys.executable, "-m", "pip", "--python", str(python)]
+    _run([*pip, "install", "--quiet", "--disable-pip-version-check", *LEGACY_REQUIREMENTS])
     stamp.write_text(wanted, "utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Calls in flight at once: the answers of coming cases are asked for while earlier ones are reported in order."""
+"""Calls in flight at once: the answers of coming cases are asked for while others are reported in order."""
 
 from __future__ import annotations
 

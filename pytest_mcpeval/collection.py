@@ -167,9 +167,11 @@ class CaseItem(pytest.Function):
             item.add_marker(marker)
         return item
 
-    def setup(self) -> None:
-        """Set up fixtures, then the target: a target that cannot be reached is an error, not a failure."""
-        super().setup()
+    def prepare(self) -> None:
+        """Make the target ready, after the fixtures: one that cannot be reached is an error, not a failure.
+
+        Not in `setup`: a fixture that fails would then be shown with the inside of pytest around it.
+        """
         problem = self._problem_of_target()
         if problem is not None:
             # In a set-up pytest asks no item for the words: an outcome without traceback is the public way.

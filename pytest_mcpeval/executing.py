@@ -11,7 +11,7 @@ import pytest
 
 from pytest_mcpeval.collection import CaseFailed, CaseItem, sample_key
 from pytest_mcpeval.kinds.base import Case, Suite
-from pytest_mcpeval.ledger import Selection, selections_to_json
+from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.python_cases import python_sample, python_selections
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
@@ -39,55 +39,35 @@ class Executor:
         self._unsent_selections: str | None = None
         runtime.ahead.upcoming = self._upcoming
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Apply ``--mcpeval-project``, ``--mcpeval-tag`` and ``--mcpeval-difficulty``."""
-        settings = self.runtime.settings
-        wanted = {"project": settings.projects, "tags": settings.tags, "difficulty": settings.difficulties}
-        dropped = [item for item in items if isinstance(item, CaseItem) and not _is_wanted(item.case, wanted)]
-        if dropped:
-            self._reject_unknown(wanted, [item for item in items if isinstance(item, CaseItem)])
-            config.hook.pytest_deselected(items=dropped)
-            gone = set(map(id, dropped))
-            items[:] = [item for item in items if id(item) not in gone]
-
-    def _reject_unknown(self, wanted: dict[str, frozenset[str]], items: Iterable[CaseItem]) -> None:
-        if self.is_worker:
-            return
-        for trait, names in wanted.items():
-            known = {name for item in items for name in _values(item.case, trait)}
-            for name in sorted(names - known):
-                option = "tag" if trait == "tags" else trait
-                listed = ", ".join(sorted(known)) or "none"
-                raise pytest.UsageError(f"--mcpeval-{option}: no case has {name!r} (known: {listed})")
-
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which cases were selected, to travel with the first report."""
+        if session.config.option.collectonly:
+            return
         self._items = session.items
         self._places = {
             (item.suite.key, item.case.id): index
             for index, item in enumerate(session.items)
             if isinstance(item, CaseItem)
         }
-        listed = [*self._selections(), *python_selections(session.items)]
+        listed = self.selections()
         self._unsent_selections = selections_to_json(listed) if listed else None
 
-    def _selections(self) -> Iterable[Selection]:
-        for suite in sorted(self.runtime.suites, key=lambda suite: suite.key):
-            expected = [case.id for case in suite.cases]
-            yield Selection(
-                suite=suite.key,
-                kind=suite.kind,
-                path=str(suite.path),
-                digest=suite.document.digest,
-                expected=expected,
-                selected=[case for case in expected if (suite.key, case) in self._places],
-            )
+    def selections(self) -> list[Selection]:
+        """What this process collected, and what of it is selected to run."""
+        suites = sorted(self.runtime.suites, key=lambda suite: suite.key)
+        chosen = [selection_of(suite, self._places.keys()) for suite in suites]
+        return [*chosen, *python_selections(self._items)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Remember what comes next, for calls ahead."""
         self._next = nextitem
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Make the target of a case ready."""
+        if isinstance(item, CaseItem):
+            item.prepare()
 
     def _upcoming(self, suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
         if not self._whole_files:
@@ -107,7 +87,7 @@ class Executor:
         if sample is not None:
             sample = _as_reported(sample, report)
             setattr(report, SAMPLE_ATTRIBUTE, sample.to_json())
-            _mark(item, report, sample, self.runtime)
+            _mark(item, report, sample)
         if self._unsent_selections is not None:
             setattr(report, SELECTIONS_ATTRIBUTE, self._unsent_selections)
             self._unsent_selections = None
@@ -116,15 +96,6 @@ class Executor:
     def pytest_sessionfinish(self) -> None:
         """Close every connection."""
         self.runtime.close()
-
-
-def _values(case: Case[Any], trait: str) -> tuple[str, ...]:
-    value = case.traits.get(trait, ())
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _is_wanted(case: Case[Any], wanted: dict[str, frozenset[str]]) -> bool:
-    return all(not names or names.intersection(_values(case, trait)) for trait, names in wanted.items())
 
 
 def _sample_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Sample | None:
@@ -152,21 +123,31 @@ def _first_line(call: pytest.CallInfo[None]) -> str:
 
 
 def _as_reported(sample: Sample, report: pytest.TestReport) -> Sample:
+    """The sample, with what marks made of its outcome."""
     if hasattr(report, "wasxfail") and report.skipped and sample.outcome != "skipped":
-        return replace(sample, outcome="xfailed")
+        return replace(sample, outcome="xfailed", message=_expected_words(sample, report))
+    if report.failed and sample.outcome == "passed":
+        # A strict mark expected a failure, and there was none.
+        return replace(sample, outcome="failed", message=report.longreprtext.partition("\n")[0])
     return sample
 
 
-def _mark(item: pytest.Item, report: pytest.TestReport, sample: Sample, runtime: Runtime) -> None:
+def _expected_words(sample: Sample, report: pytest.TestReport) -> str:
+    reason = getattr(report, "wasxfail", "")
+    return "; ".join(
+        part for part in (f"expected to fail: {reason}" if reason else "", sample.message) if part
+    )
+
+
+def _mark(item: pytest.Item, report: pytest.TestReport, sample: Sample) -> None:
     setattr(report, OUTCOME_ATTRIBUTE, sample.outcome)
     setattr(report, LABEL_ATTRIBUTE, sample.label)
     item.user_properties.extend((name, str(value)) for name, value in _properties(sample))
     report.user_properties = list(item.user_properties)
-    if sample.outcome == "tolerated" and isinstance(item, CaseItem):
+    if sample.outcome == "tolerated":
         # Like an expected failure: no report of a third party may count a wrong answer as passed.
         report.outcome = "skipped"
         report.wasxfail = f"tolerated: {sample.message}"
-        report.longrepr = runtime.kind(sample.kind).explain(item.suite, item.case, sample)
 
 
 def _properties(sample: Sample) -> Iterable[tuple[str, object]]:

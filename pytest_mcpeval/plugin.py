@@ -1,4 +1,4 @@
-"""pytest's door: options, markers and fixtures. Without ``--mcpeval`` nothing else of the package is imported."""
+"""pytest's door: options, markers and fixtures. Without ``--mcpeval`` nothing else here is imported."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 from pytest_mcpeval.collection import CaseItem
 from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.python_markers import CASE_MARKER, MARKERS
+from pytest_mcpeval.python_markers import CASE_MARKER, CHECKS_MARKER
 from pytest_mcpeval.samples import Check, Outcome, Sample
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
 
@@ -37,9 +37,13 @@ class RecordedCall:
 
 @dataclass
 class Recorder:
-    """What one Python test did: the calls it made, in the order it made them, and the checks it evaluated."""
+    """What one Python test did: the calls it made, in the order it made them, and the checks it evaluated.
+
+    ``secrets`` maps secret values that its server's definition brings into play to what is shown instead.
+    """
 
     server: str = ""
+    secrets: dict[str, str] = field(default_factory=dict)
     calls: list[RecordedCall] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
 
@@ -70,11 +74,14 @@ def plain(value: Any) -> Any:
 
 
 def is_python_case(item: pytest.Item) -> bool:
-    """Whether a test written in Python is a case: it has one of our markers or uses one of our fixtures."""
+    """Whether a test written in Python is a case: it uses one of our fixtures, or is marked as one.
+
+    The marker that only names a server makes none: on a module it also stands over ordinary tests.
+    """
     if not isinstance(item, pytest.Function) or isinstance(item, CaseItem):
         return False
     return any(name.startswith(FIXTURE_PREFIX) for name in item.fixturenames) or any(
-        item.get_closest_marker(name) for name in MARKERS
+        item.get_closest_marker(name) for name in (CASE_MARKER, CHECKS_MARKER)
     )
 
 
@@ -98,7 +105,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
     """The sample of a Python test, or None when it is not a case."""
     if not is_python_case(item):
         return None
-    from pytest_mcpeval.kinds.scenario.run import Answer, measured, measured_run
+    from pytest_mcpeval.kinds.scenario.run import Answer, measured, measured_run, redacted
 
     recorder = recorder_of(item)
     outcome = _outcome(call, report)
@@ -107,7 +114,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
         checks += _unexplained(recorder, call, report)
     answers = [made.answer or Answer(made.arguments) for made in recorder.calls]
     suite, case = suite_and_id(item)
-    return Sample(
+    sample = Sample(
         suite=suite,
         kind="scenario",
         id=case,
@@ -118,6 +125,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
         measured=measured(recorder.server, [(made.target, made.name) for made in recorder.calls], answers),
         run=measured_run(answers),
     )
+    return redacted(sample, recorder.secrets)
 
 
 def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:

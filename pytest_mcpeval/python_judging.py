@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mcpeval.collection import CaseItem
 from pytest_mcpeval.python_cases import INCIDENTS, is_python_case, python_sample, recorder_of
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
@@ -51,7 +52,7 @@ class PythonCases:
 
     def _problems(self, collected: Iterable[pytest.Item | pytest.Collector] | None) -> Iterator[str]:
         for item in collected or ():
-            if isinstance(item, pytest.Function) and is_python_case(item):
+            if isinstance(item, pytest.Function) and not isinstance(item, CaseItem):
                 path, line, _ = item.reportinfo()
                 shown = f"{item.nodeid.partition('::')[0]}:{(line or 0) + 1}: "
                 yield from (shown + problem for problem in self._problems_of(item, Path(path)))
@@ -102,15 +103,32 @@ class PythonCases:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Failures in words where a traceback tells nothing; calls and checks beside it where it does."""
         report = yield
-        if call.excinfo is None or not report.failed or not is_python_case(item):
-            return report
-        if isinstance(call.excinfo.value, INCIDENTS):
-            report.longrepr = str(call.excinfo.value)
-        elif isinstance(call.excinfo.value, MarkedChecksFailed):
-            report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
-        elif recorder_of(item).calls:
-            report.sections.append((SECTION, _evidence(item, call, report)))
+        if is_python_case(item):
+            if call.excinfo is not None and report.failed:
+                _tell(item, call, call.excinfo.value, report)
+            _redact(report, recorder_of(item).secrets)
         return report
+
+
+def _tell(
+    item: pytest.Item, call: pytest.CallInfo[None], error: BaseException, report: pytest.TestReport
+) -> None:
+    if isinstance(error, INCIDENTS):
+        report.longrepr = str(error).replace(f"{item.config.rootpath}/", "")
+    elif isinstance(error, MarkedChecksFailed):
+        report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
+    elif recorder_of(item).calls:
+        report.sections.append((SECTION, _evidence(item, call, report)))
+
+
+def _redact(report: pytest.TestReport, secrets: Mapping[str, str]) -> None:
+    """Take secret values out of what was printed, and of a traceback that shows them."""
+    if not secrets:
+        return
+    report.sections = [(name, redact(text, secrets)) for name, text in report.sections]
+    shown = str(report.longrepr) if report.failed else ""
+    if redact(shown, secrets) != shown:
+        report.longrepr = redact(shown, secrets)
 
 
 def _is_unittest(item: pytest.Function) -> bool:
@@ -128,15 +146,15 @@ def _explained(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Te
 
 
 def _evidence(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
-    """The recorded checks and calls, without the message and name that the traceback shows already."""
-    from pytest_mcpeval.kinds.scenario.explain import explain_sample
+    """The recorded checks and calls, without the message that the traceback shows already."""
+    from pytest_mcpeval.kinds.scenario.explain import evidence
     from pytest_mcpeval.reports.text import visible
 
     sample = python_sample(item, call, report)
     if sample is None:
         return ""
     recorded = sample.checks[: len(recorder_of(item).checks)]
-    return visible("\n".join(islice(explain_sample(replace(sample, checks=recorded)), 2, None)))
+    return visible("\n".join(evidence(replace(sample, checks=recorded))))
 
 
 def _place(item: pytest.Item) -> str:

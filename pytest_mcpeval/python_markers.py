@@ -84,7 +84,10 @@ def _server_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Itera
         return
     try:
         servers = runtime.project_files.servers_at(path)
-    except (DataFileError, ServerConfigError) as error:
+    except DataFileError as error:
+        yield runtime.described(error)
+        return
+    except ServerConfigError as error:
         yield str(error)
         return
     if marker.args[0] not in servers:
@@ -97,6 +100,9 @@ def _checks_problems(marker: pytest.Mark, registry: CheckRegistry) -> Iterator[s
     if marker.args or not marker.kwargs:
         yield f"expected checks as keywords, as in {CHECKS_MARKER}(min_length=200, has_citation=True)"
     for name, value in marker.kwargs.items():
+        if _takes_no_value(registry, name) and not isinstance(value, bool | Mapping):
+            yield f"{name}: expected True, or False for the opposite, found {value!r}"
+            continue
         rule = rule_of_keyword(registry, name, value)
         try:
             registry.parse(rule)
@@ -104,6 +110,13 @@ def _checks_problems(marker: pytest.Mark, registry: CheckRegistry) -> Iterator[s
             shorthand = () if isinstance(value, Mapping) else tuple(rule)[-1:]
             for at, message in error.problems:
                 yield f"{_place(name, at, shorthand)}{message}"
+
+
+def _takes_no_value(registry: CheckRegistry, name: str) -> bool:
+    from pytest_mcpeval.kinds.scenario.checks import CheckType
+
+    found = registry.get(name)
+    return isinstance(found, CheckType) and not found.parameters.model_fields
 
 
 def _place(name: str, at: Sequence[str | int], shorthand: tuple[str, ...]) -> str:

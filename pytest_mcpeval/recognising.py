@@ -41,9 +41,7 @@ def _unknown_shape(document: Document, kinds: Mapping[str, Kind[Any]]) -> Proble
     known = "; ".join(kind.shape_description for kind in kinds.values())
     words = f"no known shape of data file. Known: {known}. Add the missing key, say `kind:`, {LEAVE_ALONE}"
     if isinstance(document.data, dict) and "mcpServers" in document.data:
-        words = (
-            "servers are read from the .mcp.json in the root directory, or from `servers:` in mcpeval.yaml"
-        )
+        words = "servers are read from .mcp.json in the root directory, or from `servers:` in mcpeval.yaml"
     for place, key in _keys(document.data):
         meant = closest(key, (name for kind in kinds.values() for name in kind.shape_keys))
         if meant is not None:

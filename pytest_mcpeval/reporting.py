@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -19,7 +21,7 @@ from pytest_mcpeval.executing import (
 from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
 from pytest_mcpeval.judging import Evaluation, SessionState, evaluate
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
-from pytest_mcpeval.reports import json_report, markdown, terminal
+from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
 
@@ -46,7 +48,11 @@ class RunFacts:
 
 
 class Reporter:
-    """Fills the ledger while the session runs; judges it, logs the gates and writes reports when it ends."""
+    """Fills the ledger while the session runs; judges it, logs the gates and writes reports when it ends.
+
+    Raises:
+        pytest.UsageError: No report can be written where it is wanted; said now, not after the run.
+    """
 
     def __init__(self, runtime: Runtime, config: pytest.Config) -> None:
         self.runtime = runtime
@@ -59,6 +65,8 @@ class Reporter:
         self._collection_errors = 0
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
+        if runtime.settings.report_directory is not None:
+            _make_writable(runtime.settings.report_directory)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -167,6 +175,8 @@ class Reporter:
         if directory is None or self.evaluation is None:
             return
         facts = RunFacts(_timestamp(self._started), time.time() - self._started)
+        from pytest_mcpeval.reports import json_report, markdown
+
         json_report.write(directory / "report.json", self.evaluation, facts.started, facts.seconds)
         markdown.write(directory / "report.md", self.evaluation, facts.started, facts.seconds)
 
@@ -174,6 +184,18 @@ class Reporter:
         """Print the tables, the gates, and where the reports are."""
         if self.evaluation is not None:
             terminal.print_summary(terminalreporter, self.evaluation, self.runtime.settings.report_directory)
+
+
+def _make_writable(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise pytest.UsageError(
+            f"--mcpeval-report: cannot write into {directory}: {error.strerror or error}. "
+            "Name a directory that is yours"
+        ) from None
 
 
 def _timestamp(seconds: float) -> str:

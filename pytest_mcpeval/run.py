@@ -14,6 +14,7 @@ from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.python_judging import PythonCases
 from pytest_mcpeval.reporting import Reporter
 from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.selecting import Selector
 from pytest_mcpeval.session_key import runtime_key
 from pytest_mcpeval.settings import settings_from
 
@@ -45,6 +46,8 @@ def take_part(config: pytest.Config) -> None:
         config.pluginmanager.register(DataFileCollectors(runtime), "mcpeval-collectors")
         executor = Executor(runtime, whole_files=runs_whole_files(config), is_worker=role == "worker")
         config.pluginmanager.register(executor, "mcpeval-executor")
+        selector = Selector(runtime.settings, is_worker=role == "worker")
+        config.pluginmanager.register(selector, "mcpeval-selector")
         config.pluginmanager.register(PythonCases(runtime), "mcpeval-python-cases")
     if role != "worker":
         reporter = Reporter(runtime, config)
@@ -64,7 +67,10 @@ def _runtime(config: pytest.Config) -> Runtime:
 
 
 def _flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
-    return [entry for entries in lists for entry in entries]
+    found = list(lists)
+    if not all(isinstance(entries, (list, tuple, set)) for entries in found):
+        raise ValueError("a pytest_mcpeval_ hook returned something else than a list")
+    return [entry for entries in found for entry in entries]
 
 
 def _add_datasets_to_testpaths(config: pytest.Config, runtime: Runtime) -> None:

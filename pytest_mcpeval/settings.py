@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentTypeError
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,18 @@ DATA_FILE_PATTERNS = (
     "*.golden.*",
     "*.attacks.*",
     "*.scenarios.*",
+)
+
+
+DATASET_DIRECTORIES = ("datasets",)
+
+DEPENDENT_OPTIONS = (
+    "mcpeval_bless",
+    "mcpeval_report",
+    "mcpeval_project",
+    "mcpeval_tag",
+    "mcpeval_difficulty",
+    "mcpeval_concurrency",
 )
 
 
@@ -86,7 +100,10 @@ def add_options(parser: pytest.Parser) -> None:
         "mcpeval", "collect and run evals without --mcpeval on the command line", "bool", default=False
     )
     parser.addini(
-        "mcpeval_datasets", "directories in which every data file is a suite", "args", default=["datasets"]
+        "mcpeval_datasets",
+        "directories in which every data file is a suite",
+        "args",
+        default=list(DATASET_DIRECTORIES),
     )
     parser.addini(
         "mcpeval_files",
@@ -109,17 +126,31 @@ def _positive(text: str) -> int:
 
 
 def is_enabled(config: pytest.Config) -> bool:
-    """Whether this session was asked to run evals."""
-    return bool(config.getoption("mcpeval") or config.getini("mcpeval"))
+    """Whether this session was asked to run evals.
+
+    Raises:
+        pytest.UsageError: It was not, and an option was given that has no effect without.
+    """
+    if config.getoption("mcpeval") or config.getini("mcpeval"):
+        return True
+    given = [name for name in DEPENDENT_OPTIONS if config.getoption(name)]
+    if given:
+        option = "--" + given[0].replace("_", "-")
+        raise pytest.UsageError(f"{option} has no effect without --mcpeval (or the ini key mcpeval = true)")
+    return False
 
 
 def settings_from(config: pytest.Config) -> Settings:
-    """The frozen settings of this session."""
+    """The frozen settings of this session.
+
+    Raises:
+        pytest.UsageError: A directory that the ini key ``mcpeval_datasets`` names does not exist.
+    """
     root = config.rootpath
     report = config.getoption("mcpeval_report")
     return Settings(
         rootdir=root,
-        datasets=tuple(root / name for name in config.getini("mcpeval_datasets")),
+        datasets=tuple(_dataset_directories(config)),
         data_files=tuple(config.getini("mcpeval_files")),
         ignore=tuple(config.getini("mcpeval_ignore")),
         projects=frozenset(config.getoption("mcpeval_project")),
@@ -130,6 +161,16 @@ def settings_from(config: pytest.Config) -> Settings:
         report_directory=config.invocation_params.dir / report if report else None,
         cache_directory=_cache_directory(config),
     )
+
+
+def _dataset_directories(config: pytest.Config) -> Iterator[Path]:
+    for name in config.getini("mcpeval_datasets"):
+        directory = Path(os.path.normpath(config.rootpath / name))
+        if name not in DATASET_DIRECTORIES and not directory.is_dir():
+            raise pytest.UsageError(
+                f"ini key mcpeval_datasets: there is no directory {name!r} in {config.rootpath}"
+            )
+        yield directory
 
 
 def _cache_directory(config: pytest.Config) -> Path | None:

@@ -47,6 +47,12 @@ def answer(text: str, confidence: float) -> str:
 
 
 @server.tool(structured_output=False)
+def repeat(text: str, times: int) -> str:
+    """Return the text many times."""
+    return text * times
+
+
+@server.tool(structured_output=False)
 def fail(message: str) -> str:
     """Report an error."""
     raise ToolError(message)
@@ -88,12 +94,12 @@ Case = dict[str, Any]
 
 
 def case(
-    name: str, tool: str = "echo", *checks: Mapping[str, Any], text: str = "hello", **fields: Any
+    case_id: str, tool: str = "echo", *checks: Mapping[str, Any], text: str = "hello", **fields: Any
 ) -> Case:
     """A case that passes against `SERVER`, unless its checks or fields say otherwise."""
     arguments = {"text": text} if tool in ("echo", "answer") else {}
     return {
-        "id": name,
+        "id": case_id,
         "tool": tool,
         "input": {**arguments, **fields.pop("input", {})},
         "expected": {"validations": list(checks) or [{"type": "min_length", "chars": 1}]},
@@ -101,9 +107,9 @@ def case(
     }
 
 
-def failing(name: str, **fields: Any) -> Case:
+def failing(case_id: str, **fields: Any) -> Case:
     """A case whose check fails."""
-    return case(name, "echo", {"type": "contains", "value": "goodbye"}, **fields)
+    return case(case_id, "echo", {"type": "contains", "value": "goodbye"}, **fields)
 
 
 @dataclass(frozen=True)
@@ -186,7 +192,8 @@ class Run:
         starts = [i for i, line in enumerate(self.lines) if re.fullmatch(rf"=+ {title} =+", line)]
         assert starts, self.out
         following = self.lines[starts[0] + 1 :]
-        end = next((i for i, line in enumerate(following) if re.match(r"=+ .* =+$", line)), len(following))
+        ends = (i for i, line in enumerate(following) if re.match(r"[=-]+ .* [=-]+$", line))
+        end = next(ends, len(following))
         return following[:end]
 
     def line_with(self, *words: str) -> str:
@@ -195,10 +202,13 @@ class Run:
         assert found, self.out
         return found[0]
 
+    def junit_cases(self, name: str = "junit.xml") -> list[ElementTree.Element]:
+        """The test cases of a junit file."""
+        return list(ElementTree.parse(self.path / name).iter("testcase"))
+
     def junit(self, name: str = "junit.xml") -> dict[str, ElementTree.Element]:
         """Test case name → element."""
-        tree = ElementTree.parse(self.path / name)
-        return {found.attrib["name"]: found for found in tree.iter("testcase")}
+        return {found.attrib["name"]: found for found in self.junit_cases(name)}
 
     def report(self, directory: str = "report") -> dict[str, Any]:
         """``report.json``, read as strictly as JSON is defined."""

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         defined = runtime_at(root).project_files.servers_at(Path.cwd() / "mcpeval.yaml")
     except (DataFileError, ServerConfigError) as error:
-        print(_safe(str(error)), file=sys.stderr)
+        print(_relative(_safe(str(error))), file=sys.stderr)
         return 1
     unknown = [name for name in options.names if name not in defined]
     for name in unknown:
@@ -71,8 +71,8 @@ def _listed(definitions: Mapping[str, ServerDefinition]) -> int:
     return 0
 
 
-def _relative(origin: str) -> str:
-    return origin.removeprefix(f"{Path.cwd()}/")
+def _relative(text: str) -> str:
+    return text.replace(f"{Path.cwd()}/", "")
 
 
 def _checked(definitions: Mapping[str, ServerDefinition]) -> int:

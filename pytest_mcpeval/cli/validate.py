@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.loading import DataFileError, Problem
     from pytest_mcpeval.runtime import Runtime
 
 DESCRIPTION = """\
@@ -67,20 +67,30 @@ def run(options: argparse.Namespace) -> int:
     return _report(files, runtime)
 
 
+@dataclass(frozen=True)
+class Checked:
+    """What was found in one file; ``waits_for`` is another file whose problems come first."""
+
+    summary: str = ""
+    cases: int = 0
+    problems: tuple[str, ...] = ()
+    waits_for: Path | None = None
+
+
 def _report(files: list[Path], runtime: Runtime) -> int:
     from pytest_mcpeval.reports.text import visible
 
-    problems: dict[str, None] = {}
-    summaries: list[str] = []
-    cases = 0
-    for file in files:
-        found, summary, count = checked(file, runtime)
-        problems.update(dict.fromkeys(found))
-        summaries += [summary] if summary else []
-        cases += count
-    for line in [*problems] or summaries:
+    all_checked = [checked(file, runtime) for file in files]
+    problems = list(dict.fromkeys(problem for found in all_checked for problem in found.problems))
+    waiting = [
+        f"{shown(file)}: not checked as long as {shown(found.waits_for)} has problems"
+        for file, found in zip(files, all_checked, strict=True)
+        if found.waits_for
+    ]
+    summaries = [found.summary for found in all_checked if found.summary]
+    for line in [*problems, *waiting] if problems else summaries:
         print(visible(line))
-    totals = f"{_counted(len(files), 'file')}, {_counted(cases, 'case')}"
+    totals = f"{_counted(len(files), 'file')}, {_counted(sum(found.cases for found in all_checked), 'case')}"
     print(f"{totals}: {_counted(len(problems), 'problem') if problems else 'no problems'}")
     if any("unknown check type" in problem or "no known shape" in problem for problem in problems):
         print(f"({CONFTEST_HINT})")
@@ -91,8 +101,8 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def checked(file: Path, runtime: Runtime) -> tuple[list[str], str, int]:
-    """The problems of one file, a line on it, and the number of its cases."""
+def checked(file: Path, runtime: Runtime) -> Checked:
+    """The problems of one file, or what is in it."""
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.project_file import PROJECT_FILE_NAME
     from pytest_mcpeval.servers.errors import ServerConfigError
@@ -100,19 +110,38 @@ def checked(file: Path, runtime: Runtime) -> tuple[list[str], str, int]:
     try:
         if file.name == PROJECT_FILE_NAME:
             runtime.project_files.read(file)
-            return [], f"{shown(file)}: settings", 0
+            return Checked(f"{shown(file)}: settings")
         suite = runtime.suite(file)
     except DataFileError as error:
-        return _lines(error), "", 0
+        return _wrong(file, error, runtime)
     except ServerConfigError as error:
-        return [str(error)], "", 0
+        return Checked(problems=(str(error),))
     if suite is None:
-        return [], f"{shown(file)}: read by other files", 0
-    return [], f"{shown(file)}: {_counted(len(suite.cases), 'case')} ({suite.kind})", len(suite.cases)
+        return Checked(f"{shown(file)}: read by other files")
+    count = len(suite.cases)
+    return Checked(f"{shown(file)}: {_counted(count, 'case')} ({suite.kind})", count)
 
 
-def _lines(error: DataFileError) -> list[str]:
-    return [str(replace(problem, path=Path(shown(problem.path.absolute())))) for problem in error.problems]
+def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:
+    """Its own problems, and in full those of settings files it depends on."""
+    own = [problem for problem in error.problems if problem.path.absolute() == file]
+    others = list(dict.fromkeys(p.path.absolute() for p in error.problems if p.path.absolute() != file))
+    told = [line for other in others for line in _lines(_problems_of_settings(other, runtime))]
+    return Checked(problems=(*_lines(own), *told), waits_for=others[0] if others else None)
+
+
+def _problems_of_settings(file: Path, runtime: Runtime) -> Iterable[Problem]:
+    from pytest_mcpeval.loading import DataFileError
+
+    try:
+        runtime_at(runtime.settings.rootdir).project_files.read(file)
+    except DataFileError as error:
+        return error.problems
+    return ()
+
+
+def _lines(problems: Iterable[Problem]) -> tuple[str, ...]:
+    return tuple(str(replace(problem, path=Path(shown(problem.path.absolute())))) for problem in problems)
 
 
 def data_files(path: Path, runtime: Runtime) -> Iterator[Path]:

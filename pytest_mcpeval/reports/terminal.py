@@ -50,7 +50,10 @@ def print_summary(
     for note in evaluation.notes:
         reporter.write_line(visible(note))
     if report_directory is not None:
-        reporter.write_line(f"reports: {report_directory / 'report.json'} and report.md")
+        here = reporter.config.invocation_params.dir
+        inside = report_directory.is_relative_to(here)
+        shown = report_directory.relative_to(here) if inside else report_directory
+        reporter.write_line(f"reports: {shown / 'report.json'} and report.md")
     if not quiet:
         section.verdict(evaluation.verdict)
 

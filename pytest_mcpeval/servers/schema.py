@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
+from pytest_mcpeval.loading.wording import shown
 from pytest_mcpeval.servers.definitions import ServerDefinition, Transport
 
 if TYPE_CHECKING:
@@ -97,14 +98,17 @@ def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, Ser
 
 def _shape_problems(document: Document, section: str) -> list[Problem]:
     data = document.data
-    if not isinstance(data, Mapping) or section not in data:
+    if not isinstance(data, Mapping):
+        return [document.problem(message=f'expected a mapping with "{section}"')]
+    unknown = [key for key in data if key != _MCP_JSON and key not in FOREIGN_TOP_KEYS]
+    if section == _MCP_JSON and unknown:
+        words = f'expected "{section}"'
+        return [document.problem(key, message=f"unknown key {shown(key)}: {words}") for key in unknown]
+    if section not in data:
         return [document.problem(message=f'expected a mapping with "{section}"')]
     if not isinstance(data[section], Mapping):
         return [document.problem(section, message=f'"{section}": expected a mapping of names to servers')]
-    if section != _MCP_JSON:
-        return []
-    unknown = [key for key in data if key != _MCP_JSON and key not in FOREIGN_TOP_KEYS]
-    return [document.problem(key, message=f'unknown key "{key}": expected "{section}"') for key in unknown]
+    return []
 
 
 def _definition(document: Document, section: str, name: str, entry: object) -> ServerDefinition | None:

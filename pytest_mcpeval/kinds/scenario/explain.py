@@ -32,6 +32,11 @@ def explain_sample(sample: Sample) -> Iterator[str]:
     name = sample.traits.get("name", sample.id)
     if name != sample.id:
         yield f"case: {name}"
+    yield from evidence(sample)
+
+
+def evidence(sample: Sample) -> Iterator[str]:
+    """The lines on the checks and calls of a sample."""
     for check in sample.checks:
         yield f"  {check_line(check)}"
     answers = sample.run.get("answers", [])

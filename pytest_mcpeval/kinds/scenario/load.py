@@ -25,7 +25,7 @@ from pytest_mcpeval.kinds.scenario.schema import (
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, placeholders
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused
 from pytest_mcpeval.loading.schema import validate
-from pytest_mcpeval.loading.wording import suggestion
+from pytest_mcpeval.loading.wording import closest, suggestion
 from pytest_mcpeval.project_file import merge
 
 Keys = tuple[str | int, ...]
@@ -159,6 +159,8 @@ class _Loader:
             if step.tool is not None:
                 self._check_tool((*at, number, "tool"), step.tool)
             captured.update(step.capture)
+            if step.expected is not None:
+                self._check_near_misses((*at, number, "expected"), step.expected, captured)
 
     def _check_tool(self, at: Keys, alias: str) -> None:
         if tool_name(alias, self.settings) is None:
@@ -175,6 +177,15 @@ class _Loader:
                 close = suggestion(name, captured)
                 message = f"${{{name}}} is not captured by an earlier step{close} (captured: {earlier})"
                 self._problem(*at, message=message)
+
+    def _check_near_misses(self, at: Keys, expected: ExpectedModel, captured: set[str]) -> None:
+        """Checks may well speak of a literal ``${name}``; one that is nearly a captured name is a typo."""
+        for index, rule in enumerate(expected.validations):
+            for name in dict.fromkeys(placeholders(rule)):
+                meant = None if name in captured else closest(name, captured)
+                if meant is not None:
+                    message = f"${{{name}}} is not captured by any step so far; did you mean ${{{meant}}}?"
+                    self._problem(*at, "validations", index, message=message)
 
     def _check_json_path(self, at: Keys, path: str) -> None:
         from pytest_mcpeval.kinds.scenario.capture import json_path_problem

@@ -1,4 +1,4 @@
-"""What one scenario case is, once its file is checked: the calls to make, and what must hold of the answers."""
+"""What one scenario case is, once its file is checked: the calls to make, and what must hold of answers."""
 
 from __future__ import annotations
 

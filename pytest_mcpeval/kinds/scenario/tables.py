@@ -40,10 +40,12 @@ def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
 def _summary(samples: Sequence[Sample]) -> Table:
     totals = summary(samples)
     times = latencies(counted(samples))
+    errors = sum(sample.outcome == "error" for sample in samples)
     rows = [
         Row(("cases", str(totals["totalTests"]))),
         Row(("passed", str(totals["passed"]))),
-        Row(("failed", str(totals["failed"])), "bad" if totals["failed"] else ""),
+        Row(("failed", str(totals["failed"] - errors)), "bad" if totals["failed"] > errors else ""),
+        *([Row(("in error", str(errors)), "bad")] if errors else []),
         Row(("pass rate", f"{totals['passRate']:.1f} %"), tone_of_rate(totals["passRate"])),
     ]
     if totals["averageConfidence"]:
@@ -70,17 +72,25 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, Any]]) -> Table:
     """One row for each group; of very many those with the lowest rates, and a word on the rest."""
     shown, left_out = dict(groups), 0
     if len(groups) > SHOWN_GROUPS:
-        worst = sorted(groups, key=lambda name: (groups[name]["passRate"], -groups[name]["total"], name))
+        worst = sorted(groups, key=lambda name: (_rate(groups[name]), -groups[name]["total"], name))
         shown = {name: groups[name] for name in worst[:SHOWN_GROUPS]}
         left_out = len(groups) - SHOWN_GROUPS
     rows = list(_group_rows(shown.items()))
     if left_out:
-        floor = max(group["passRate"] for group in shown.values())
+        floor = max(map(_rate, shown.values()))
         rows.append(Row((f"and {left_out} more", "", f"≥ {floor:.1f} %"), tone_of_rate(floor)))
     return Table(title, ("", "passed", "rate"), tuple(rows))
+
+
+def _rate(group: Mapping[str, Any]) -> float:
+    """The pass rate, in percent; of a group of nothing it counts as full, so that it stands last."""
+    return float(group["passRate"]) if group["total"] else 100.0
 
 
 def _group_rows(groups: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[Row]:
     for name, group in groups:
         rate = group["passRate"]
-        yield Row((name, f"{group['passed']}/{group['total']}", f"{rate:.1f} %"), tone_of_rate(rate))
+        if group["total"]:
+            yield Row((name, f"{group['passed']}/{group['total']}", f"{rate:.1f} %"), tone_of_rate(rate))
+        else:
+            yield Row((name, "none", "–"))

@@ -217,6 +217,10 @@ class CheckRegistry:
     def _unknown(self, rule: Mapping[str, Any], at: Path) -> SpecProblem:
         if "type" in rule:
             return SpecProblem((*at, "type"), self._unknown_type(rule["type"]))
+        for key in rule:
+            close = did_you_mean(key, ["type", *self._types])
+            if close and key not in self._types:
+                return SpecProblem((*at, key), f"unknown key {shortened(repr(key), 40)}{close}")
         named = next((key for key in rule if key in self._types), None)
         hint = f"; write {{type: {named}, …}}" if named else " such as {type: has_citation}"
         return SpecProblem(at, f'the key "type" is missing: expected a check{hint}')

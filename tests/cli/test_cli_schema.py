@@ -1,0 +1,121 @@
+"""``pytest-mcpeval schema``: schemas that accept what the loader accepts, and refuse misspelt keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from pytest_mcpeval.cli import main
+from pytest_mcpeval.cli.schema import NAMES
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.loading import load
+
+ROOT = Path(__file__).parents[2]
+SUITES = sorted(
+    path for path in (ROOT / "datasets").glob("*/**/*.yaml") if "tests:" in path.read_text("utf-8")
+)
+
+Schemas = Callable[[str], Draft202012Validator]
+
+
+@pytest.fixture
+def validator(capsys: pytest.CaptureFixture[str]) -> Schemas:
+    def of(name: str) -> Draft202012Validator:
+        assert main(["schema", name]) == 0
+        schema = json.loads(capsys.readouterr().out)
+        Draft202012Validator.check_schema(schema)
+        return Draft202012Validator(schema)
+
+    return of
+
+
+def suite(**fields: Any) -> dict[str, Any]:
+    test = {"id": "a", "tool": "echo", "input": {}, "expected": {"validations": [{"type": "has_citation"}]}}
+    return {"tests": [test | fields]}
+
+
+@pytest.mark.parametrize("path", SUITES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_bundled_suites_are_valid(path: Path, validator: Schemas) -> None:
+    assert [error.message for error in validator("scenario").iter_errors(load(path).data)] == []
+
+
+@pytest.mark.parametrize(("name", "file"), [("mcpeval.yaml", "datasets/mcpeval.yaml"), (".mcp.json",) * 2])
+def test_bundled_settings_are_valid(name: str, file: str, validator: Schemas) -> None:
+    assert [error.message for error in validator(name).iter_errors(load(ROOT / file).data)] == []
+
+
+def test_the_default_is_the_scenario_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert "scenario suite" in json.loads(capsys.readouterr().out)["title"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
+    good, bad = {
+        "scenario": (suite(tags=["x"]), suite(tag=["x"])),
+        "mcpeval.yaml": (
+            {"servers": {"s": {"command": "x"}}, "scenario": [{"files": "docs/**", "toolPrefix": "x"}]},
+            {"servers": {"s": {"command": "x"}}, "scenario": [{"file": "docs/**"}]},
+        ),
+        ".mcp.json": (
+            {"mcpServers": {"s": {"url": "http://x", "alwaysAllow": ["y"]}}},
+            {"mcpServers": {"s": {"ulr": "http://x"}}},
+        ),
+    }[name]
+    assert validator(name).is_valid(good)
+    assert not validator(name).is_valid(bad)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        suite(sendProject=False, expected={"expectedKeywords": ["x"]}),
+        suite(send_project=False, expected={"expected_keywords": ["x"]}),
+        suite(marks={"skipifEnv": {"name": "CI", "reason": "slow"}}),
+        suite(expected={"validations": [{"type": "contains", "value": "x", "caseSensitive": True}]}),
+        suite(expected={"validations": [{"type": "contains", "value": "x", "case_sensitive": True}]}),
+        suite(expected={"validations": [{"any_of": [{"not": {"type": "is_error"}}]}]}),
+        suite()["tests"],
+        {"tests": [{"id": "a", "steps": [{"resource": "page://x", "expected": {"expectedImports": ["x"]}}]}]},
+        {**suite(), "toolPrefix": "x_", "gates": {"passRate": 0.5, "no_new_failures": True}},
+    ],
+)
+def test_both_spellings_and_all_forms(data: Any, validator: Schemas) -> None:
+    assert [error.message for error in validator("scenario").iter_errors(data)] == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"tests": []},
+        suite(id="a b"),
+        suite(expected={}),
+        suite(expected={"validations": [{"type": "contians", "value": "x"}]}),
+        suite(expected={"validations": [{"type": "contains"}]}),
+        suite(expected={"validations": [{"type": "contains", "value": "x", "casesensitive": True}]}),
+        suite(steps=[{"tool": "x"}]),
+        {"tests": [{"id": "a", "tool": "echo"}]},
+        {"tests": [{"id": "a", "steps": [{"tool": "x", "prompt": "y"}]}]},
+    ],
+)
+def test_what_the_loader_refuses(data: Any, validator: Schemas) -> None:
+    assert not validator("scenario").is_valid(data)
+
+
+def test_every_check_is_described(validator: Schemas) -> None:
+    schema: Any = validator("scenario").schema
+    forms = schema["$defs"]["check"]["anyOf"]
+    described = {form["properties"].get("type", {}).get("const") for form in forms if form["description"]}
+    assert {check.name for check in BUILTIN} <= described
+
+
+def test_numbers_are_texts_in_arguments_and_variables(validator: Schemas) -> None:
+    server = {"command": "x", "args": ["--port", 80], "env": {"LEVEL": 3}, "startTimeout": 5}
+    assert validator("mcpeval.yaml").is_valid({"servers": {"s": server}})
+    assert validator("mcpeval.yaml").is_valid({"servers": {"s": {**server, "start_timeout": 5}}})
+    assert not validator("mcpeval.yaml").is_valid({"servers": {"s": {**server, "url": "http://x"}}})

@@ -1,0 +1,26 @@
+"""The plugin's own view of a directory, without a pytest session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.settings import Settings
+
+
+def runtime_at(rootdir: Path) -> Runtime:
+    """A runtime with the usual dataset directory and nothing loaded."""
+    settings = Settings(rootdir=rootdir, datasets=(rootdir / "datasets",))
+    return Runtime(settings, registered_kinds(BUILTIN), BUILTIN)
+
+
+def problems_of(runtime: Runtime, path: Path) -> list[str]:
+    """Every problem of a data file, as people see it."""
+    with pytest.raises(DataFileError) as caught:
+        runtime.suite(path)
+    return runtime.described(caught.value).splitlines()

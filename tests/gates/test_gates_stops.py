@@ -1,0 +1,214 @@
+"""Runs that are cut short, on purpose or by a crash: which gates are judged, and what they say."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support import Project, Run, case, failing
+
+SERIAL_AND_WORKERS = pytest.mark.parametrize("mode", [(), ("-n0",), ("-n2",)], ids=["serial", "n0", "n2"])
+REPORTS = ("--mcpeval-report=report", "--junitxml=junit.xml", "-p", "no:html")
+Mode = Sequence[str]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """One suite with a gate that one of three cases holds back, and one that passes."""
+    project = Project.at(tmp_path)
+    cases = [case("a-1", tags=["chosen"]), case("a-2"), failing("a-3")]
+    project.suite("gated.yaml", *cases, gates={"pass_rate": 0.5})
+    return project
+
+
+def message(run: Run) -> str:
+    """The message of the only gate."""
+    (gate,) = run.report()["gates"]
+    return str(gate["message"])
+
+
+@SERIAL_AND_WORKERS
+@pytest.mark.parametrize(
+    "chosen",
+    [("-k", "a-1"), ("-m", "chosen"), ("datasets/gated.yaml::a-1",), ("--mcpeval-tag=chosen",)],
+    ids=["-k", "-m", "id", "--mcpeval-tag"],
+)
+def test_a_filtered_run_evaluates_no_gate(project: Project, mode: Mode, chosen: Mode) -> None:
+    run = project.run(*mode, *REPORTS, *chosen, *(["datasets"] if "::" not in chosen[0] else []))
+    assert run.status == 0
+    assert run.gates() == {"gated::pass_rate": "not_evaluated"}
+    assert run.report()["verdict"] == "not_evaluated"
+    assert message(run) == "not evaluated: 1 of 3 cases selected"
+    assert run.line_with("NOT EVALUATED datasets/gated.yaml::gates::pass_rate")
+    assert "1 passed, 1 skipped" in run.last_line
+    (skipped,) = run.junit()["pass_rate"].findall("skipped")
+    assert skipped.attrib["message"] == "not evaluated: 1 of 3 cases selected"
+
+
+def test_last_failed_evaluates_no_gate(project: Project) -> None:
+    project.suite("plain.yaml", case("p-1"), failing("p-2"))
+    assert project.run("datasets").status == 1
+    run = project.run(*REPORTS, "--lf", "datasets")
+    assert run.status == 1
+    assert run.report()["verdict"] == "failed"
+    assert "1 failed" in run.last_line
+    assert set(run.report()["suites"]) == {"datasets/plain.yaml"}
+
+
+@SERIAL_AND_WORKERS
+def test_stopping_at_a_failure_evaluates_complete_suites_only(tmp_path: Path, mode: Mode) -> None:
+    project = Project.at(tmp_path)
+    project.suite("1.yaml", case("one"), gates={"pass_rate": 1.0})
+    # The failure has to come after the first suite in every mode: it takes its time.
+    project.suite(
+        "2.yaml", case("slow", "sleep", {"type": "contains", "value": "no"}, input={"seconds": 0.5})
+    )
+    project.suite(
+        "3.yaml",
+        *(case(f"three-{n}", "sleep", input={"seconds": 0.5}) for n in range(9)),
+        gates={"pass_rate": 1.0},
+    )
+    run = project.run(*mode, *REPORTS, "-x", "datasets")
+    assert run.gates() == {"1::pass_rate": "passed", "3::pass_rate": "not_evaluated"}
+    assert run.report()["verdict"] == "failed"
+    assert run.status != 0
+    gate = run.report()["gates"][1]
+    assert gate["message"].startswith("not evaluated: stopped after ")
+    assert gate["message"].endswith(" of 9 cases")
+
+
+@SERIAL_AND_WORKERS
+def test_control_c_in_the_middle_of_a_call(tmp_path: Path, mode: Mode) -> None:
+    # A process of its own: a thread that sleeps cannot be told to stop.
+    project = Project.at(tmp_path, transport="stdio")
+    project.suite("1.yaml", case("quick"))
+    project.suite(
+        "2.yaml", *(case(f"slow-{n}", "sleep", input={"seconds": 60}) for n in (1, 2)), gates={"pass_rate": 1}
+    )
+    run = _interrupted(project, *mode, *REPORTS, "datasets")
+    assert run.status == 2
+    assert run.gates() == {"2::pass_rate": "not_evaluated"}
+    assert run.report()["verdict"] == "not_evaluated"
+    assert run.line_with("NOT EVALUATED datasets/2.yaml::gates::pass_rate")
+    assert message(run) == "not evaluated: stopped after 0 of 2 cases"
+    assert "INTERNALERROR" not in run.out + run.err
+
+
+def test_control_c_before_anything_was_reported(tmp_path: Path) -> None:
+    project = Project.at(tmp_path, transport="stdio")
+    project.suite(
+        "1.yaml", *(case(f"s-{n}", "sleep", input={"seconds": 60}) for n in (1, 2)), gates={"pass_rate": 1}
+    )
+    for mode in ((), ("-n2",)):
+        (tmp_path / "asleep").unlink(missing_ok=True)
+        run = _interrupted(project, *mode, *REPORTS, "datasets")
+        assert run.status == 2
+        assert run.gates() == {"1::pass_rate": "not_evaluated"}
+
+
+def _interrupted(project: Project, *arguments: str) -> Run:
+    """A run that gets SIGINT once the tool `sleep` has begun."""
+    process = subprocess.Popen(
+        project.command(*arguments),
+        cwd=project.path,
+        env=project.environ(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (project.path / "asleep").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    # As a terminal does it: to the whole group, workers included.
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return Run(project.path, process.returncode, out, err)
+
+
+@pytest.mark.parametrize("restart", [(), ("--max-worker-restart=0",)], ids=["restart", "no restart"])
+def test_a_worker_that_dies_fails_the_gate_that_names_the_case(tmp_path: Path, restart: Mode) -> None:
+    project = Project.at(tmp_path)
+    cases = [*(case(f"ok-{n}") for n in range(4)), case("deadly", "crash")]
+    project.suite("gated.yaml", *cases, gates={"pass_rate": 0.1})
+    run = project.run("-n2", *restart, *REPORTS, "datasets")
+    assert run.status != 0
+    assert run.gates() == {"gated::pass_rate": "failed"}
+    assert "missing: " in message(run)
+    assert "deadly" in message(run)
+    suite = run.report()["suites"]["datasets/gated.yaml"]
+    assert "deadly" in suite["missing"]
+    assert suite["measured"] == suite["expected"] - len(suite["missing"])
+    assert run.report()["verdict"] == "error"
+    assert run.line_with("FAILED datasets/gated.yaml::gates::pass_rate")
+    assert run.junit()["pass_rate"].find("failure") is not None
+
+
+def test_a_worker_that_dies_fails_the_gate_even_if_the_run_stops_there(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.suite("gated.yaml", case("deadly", "crash"), gates={"pass_rate": 0.0})
+    run = project.run("-n1", "-x", *REPORTS, "datasets")
+    assert run.gates() == {"gated::pass_rate": "failed"}
+    assert message(run).startswith("1 of 1 cases missing: deadly")
+
+
+def test_no_worker_that_lives_long_enough_to_run_anything(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.suite("gated.yaml", case("one"), case("two"), gates={"pass_rate": 0.0})
+    project.write(
+        "conftest.py",
+        "import os\n\ndef pytest_runtest_setup(item):\n    os.kill(os.getpid(), 9)\n",
+    )
+    run = project.run("-n2", *REPORTS, "datasets")
+    assert run.status != 0
+    assert run.gates() == {"gated::pass_rate": "failed"}
+    assert message(run).startswith("2 of 2 cases missing: one, two")
+    assert run.report()["verdict"] == "error"
+
+
+@SERIAL_AND_WORKERS
+def test_a_server_that_does_not_start_fails_the_gate(tmp_path: Path, mode: Mode) -> None:
+    project = Project.at(tmp_path)
+    project.write_json(".mcp.json", {"mcpServers": {"tiny": {"command": "no-such-command"}}})
+    project.suite("gated.yaml", case("one"), case("two"), gates={"pass_rate": 0.0})
+    run = project.run(*mode, *REPORTS, "datasets")
+    assert run.status == 1
+    assert message(run).startswith("2 of 2 cases in error: one, two")
+    assert run.report()["verdict"] == "error"
+    assert "2 errors" in run.last_line
+
+
+def test_a_file_that_cannot_be_collected_is_no_verdict_on_quality(project: Project) -> None:
+    project.write("datasets/bad.yaml", "tests: [\n")
+    run = project.run(*REPORTS, "datasets")
+    assert run.status == 2
+    assert run.report()["verdict"] == "error"
+    assert run.gates() == {"gated::pass_rate": "not_evaluated"}
+
+
+@pytest.mark.parametrize("plugin", ["xdist", "terminal", "html", "junitxml", "cacheprovider"])
+def test_gates_decide_without_other_plugins(project: Project, plugin: str) -> None:
+    project.suite("gated.yaml", case("a-1"), failing("a-2"), gates={"pass_rate": 0.9})
+    run = project.run("-p", f"no:{plugin}", "--mcpeval-report=report", "datasets")
+    assert run.status == 1
+    assert run.gates() == {"gated::pass_rate": "failed"}
+    assert "INTERNALERROR" not in run.out + run.err
+
+
+def test_warnings_as_errors_change_nothing(project: Project) -> None:
+    run = project.run("-W", "error", "-p", "no:asyncio", *REPORTS, "datasets")
+    assert run.status == 0
+    assert run.last_line.startswith("3 passed, 1 tolerated in")
+
+
+def test_nothing_is_judged_when_only_collecting(project: Project) -> None:
+    run = project.run("--collect-only", "-q", "--mcpeval-report=report", "datasets")
+    assert run.status == 0
+    assert "gates" not in run.out
+    assert not list((project.path / "report").iterdir())

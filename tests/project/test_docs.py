@@ -1,0 +1,173 @@
+"""The documentation: complete, linked, and every example in it loads or runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import textwrap
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from pytest_mcpeval import hooks, plugin
+from pytest_mcpeval.cli import COMMANDS
+from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds.scenario import schema
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.servers.schema import ServerEntry
+from pytest_mcpeval.settings import Settings
+from tests.project.documents import PAGES, ROOT, CodeBlock, anchors, blocks, code_words, links
+
+DOCS = ROOT / "docs"
+SERVERS = {"servers": {name: {"command": "python"} for name in ("docs", "shop")}}
+MINIMAL = "tests: [{id: a, tool: t, server: docs, input: {}, expected: {expectedKeywords: [x]}}]"
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda match: match[1].upper(), name)
+
+
+@pytest.mark.parametrize("part", ["options", "checks"])
+def test_generated_parts_are_up_to_date(part: str) -> None:
+    path, wanted = generator().generated(part)
+    assert path.read_text("utf-8") == wanted, "run: python docs/generate.py"
+
+
+def test_every_option_is_somewhere_in_the_readme() -> None:
+    recorder = generator().recorded_options()
+    names = {name for name, _ in recorder.options} | {name for name, *_ in recorder.ini_keys}
+    assert len(names) > 10
+    assert names <= code_words(ROOT / "README.md")
+
+
+def test_every_marker_fixture_and_hook_is_documented() -> None:
+    markers = {line.partition("(")[0] for line in plugin.MARKERS}
+    fixtures = {name for name in plugin.__all__ if name.startswith("mcpeval_")}
+    offered = {name for name in vars(hooks) if name.startswith("pytest_mcpeval_")}
+    assert markers
+    assert fixtures
+    assert offered
+    assert markers | fixtures | offered <= code_words(*PAGES)
+
+
+def test_every_command_of_the_console_script_is_documented() -> None:
+    assert set(COMMANDS) <= code_words(DOCS / "command-line.md")
+
+
+@pytest.mark.parametrize(
+    ("page", "model"),
+    [
+        ("scenario-files.md", schema.SuiteModel),
+        ("scenario-files.md", schema.CaseModel),
+        ("scenario-files.md", schema.StepModel),
+        ("scenario-files.md", schema.ExpectedModel),
+        ("scenario-files.md", schema.MarksModel),
+        ("scenario-files.md", schema.SkipIfEnvModel),
+        ("scenario-files.md", schema.XfailModel),
+        ("mcpeval-yaml.md", schema.ScenarioSettings),
+        ("gates-and-baselines.md", schema.GatesModel),
+        ("servers.md", ServerEntry),
+    ],
+)
+def test_every_key_is_documented(page: str, model: type[BaseModel]) -> None:
+    words = code_words(DOCS / page)
+    assert [name for name in model.model_fields if not {name, camel(name)} & words] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in links(page):
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(path), f"{page.name} links to {target}"
+
+
+def test_every_page_is_reachable_from_the_readme() -> None:
+    linked = {(ROOT / target.partition("#")[0]).resolve() for target in links(ROOT / "README.md")}
+    assert set(PAGES) - linked == {ROOT / "README.md"}
+
+
+def runtime_at(directory: Path) -> Runtime:
+    return Runtime(Settings(directory), registered_kinds(BUILTIN), BUILTIN)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("block", blocks("yaml", "json"), ids=str)
+def test_examples_load(block: CodeBlock, tmp_path: Path) -> None:
+    data = yaml.safe_load(block.text)
+    if block.language == "json":
+        write(tmp_path / ".mcp.json", block.text)
+        suite = runtime_at(tmp_path).suite(write(tmp_path / "a.yaml", MINIMAL))
+        assert suite is not None
+        assert data["mcpServers"].keys() <= suite.servers.keys()
+    elif isinstance(data, list):
+        assert [BUILTIN.parse(rule).name for rule in data]
+    elif "tests" in data:
+        load_scenario(block, tmp_path)
+    else:
+        load_project_file(block, data, tmp_path)
+
+
+def load_scenario(block: CodeBlock, directory: Path) -> None:
+    rest = {} if "server:" in block.text else {"scenario": [{"server": "docs"}]}
+    write(directory / "mcpeval.yaml", yaml.safe_dump({**SERVERS, **rest}))
+    suite = runtime_at(directory).suite(write(directory / "example.yaml", block.text))
+    assert suite is not None
+    assert suite.cases
+
+
+def load_project_file(block: CodeBlock, data: Any, directory: Path) -> None:
+    path = write(directory / "mcpeval.yaml", block.text)
+    for entry in data.get("scenario", []):
+        for pattern in [entry["files"]] if isinstance(entry["files"], str) else entry["files"]:
+            write(directory / pattern.replace("**", "a.yaml").replace("*", "a"), MINIMAL)
+    assert runtime_at(directory).project_files.read(path).servers
+
+
+def test_example_check_works() -> None:
+    (block,) = blocks("python", pages=(DOCS / "how-it-works.md",))
+    names: dict[str, Any] = {}
+    exec(compile(block.text, str(block), "exec", dont_inherit=True), names)
+    check = BUILTIN.with_types(names["pytest_mcpeval_checks"]()).parse({"type": "is_polite"})
+    response = names["Response"]
+    assert check.evaluate(response("Thank you!")).passed
+    assert not check.evaluate(response("Go away!")).passed
+
+
+SERVER = """
+from mcp.server import MCPServer
+
+server = MCPServer("docs")
+
+@server.tool()
+def ask_docs(question: str, project: str = "") -> str:
+    return f"{question} It is 20 cents [Source 1]."
+"""
+
+
+def test_example_python_tests_pass(pytester: pytest.Pytester) -> None:
+    (block,) = blocks("python", pages=(DOCS / "python-tests.md",))
+    pytester.makepyfile(docs_for_example=textwrap.dedent(SERVER), test_example=block.text)
+    pytester.makefile(".yaml", mcpeval='servers: {docs: {module: "docs_for_example:server"}}')
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    pytester.runpytest_subprocess("--mcpeval", "-W", "error").assert_outcomes(passed=3)

@@ -1,0 +1,265 @@
+"""Tests written in Python that cannot be run: markers written wrongly, servers that do not start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support import Project
+
+WRONG_MARKERS = """
+import pytest
+
+pytestmark = pytest.mark.mcpeval_case(dificulty="basic", tags="intro", project=3)
+
+
+@pytest.mark.mcpeval_checks(contians="x", min_length={"charz": 3}, contains=5, has_citation=1)
+@pytest.mark.parametrize("number", range(3))
+def test_checks(number):
+    pass
+
+
+@pytest.mark.mcpeval_checks
+def test_no_checks():
+    pass
+
+
+@pytest.mark.mcpeval_checks(any_of=[{"type": "contains"}])
+def test_nested():
+    pass
+
+
+@pytest.mark.mcpeval_case(difficulty="hard")
+def test_level():
+    pass
+"""
+
+WRONG_CLASSES = """
+import unittest
+
+import pytest
+
+
+class TestServers:
+    @pytest.mark.mcpeval_server("tinny")
+    def test_unknown(self, mcpeval_call):
+        pass
+
+    @pytest.mark.mcpeval_server
+    def test_none(self):
+        pass
+
+
+@pytest.mark.mcpeval_checks(contains="x")
+class TestUnit(unittest.TestCase):
+    def test_method(self):
+        pass
+"""
+
+MISTAKES = [
+    "test_wrong.py:7: mcpeval_case: unknown keyword 'dificulty' (did you mean \"difficulty\"?)",
+    "test_wrong.py:7: mcpeval_case: tags: expected a list of texts, found 'intro'",
+    "test_wrong.py:7: mcpeval_case: project: expected a text, found 3",
+    "test_wrong.py:7: mcpeval_checks: unknown check type 'contians', did you mean \"contains\"?",
+    'test_wrong.py:7: mcpeval_checks: min_length.charz: unknown key "charz", did you mean "chars"?',
+    "test_wrong.py:7: mcpeval_checks: contains: expected text, found 5",
+    "test_wrong.py:7: mcpeval_checks: has_citation: expected True, or False for the opposite, found 1",
+    "test_wrong.py:13: mcpeval_checks: expected checks as keywords, as in mcpeval_checks(",
+    'test_wrong.py:18: mcpeval_checks: any_of[0].value: the key "value" is missing',
+    "test_classes.py:8: mcpeval_server: no server 'tinny' is defined (did you mean \"tiny\"?)",
+    'test_classes.py:12: mcpeval_server: expected the name of one server, as in mcpeval_server("docs")',
+    "mcpeval_checks does not work on unittest.TestCase methods",
+    "mcpeval_case: difficulty: expected basic, intermediate, advanced, found 'hard'",
+]
+
+BROKEN = """
+import pytest
+
+
+def test_client(mcpeval_client):
+    pass
+
+
+def test_call(mcpeval_call):
+    pass
+
+
+@pytest.mark.asyncio
+async def test_async_client(mcpeval_async_client):
+    pass
+
+
+@pytest.mark.asyncio
+@pytest.mark.mcpeval_server("far")
+async def test_async_far(mcpeval_async_call):
+    await mcpeval_async_call("echo", text="x")
+
+
+def test_expect(mcpeval_expect):
+    mcpeval_expect("text").contains("text")
+
+
+@pytest.mark.mcpeval_server("unset")
+def test_unset(mcpeval_client):
+    pass
+"""
+
+DISTRIBUTIONS: Sequence[Sequence[str]] = ([], ["-n2"])
+ASYNCIO = ("-o", "asyncio_default_fixture_loop_scope=function")
+
+
+@pytest.mark.parametrize("options", DISTRIBUTIONS, ids=["serial", "n2"])
+def test_mistakes_in_markers_are_errors_of_collection(tmp_path: Path, options: list[str]) -> None:
+    project = Project.at(tmp_path)
+    project.write("test_wrong.py", WRONG_MARKERS)
+    project.write("test_classes.py", WRONG_CLASSES)
+    run = project.run(*ASYNCIO, *options, columns=200)
+    assert run.status in (1, 2)
+    for mistake in MISTAKES:
+        assert run.out.count(f"{mistake}") in (1, 2), f"{mistake}\n{run.out}"
+    assert run.out.count("test_wrong.py:7: mcpeval_checks: contains: ") == 1
+    assert "Traceback" not in run.out
+    assert "passed" not in run.last_line
+
+
+@pytest.mark.parametrize("options", DISTRIBUTIONS, ids=["serial", "n2"])
+def test_a_server_that_does_not_start_is_an_error_in_words(tmp_path: Path, options: list[str]) -> None:
+    project = Project.at(tmp_path)
+    servers = {
+        "broken": {"command": "python", "args": ["-c", "import sys; sys.exit('no licence')"]},
+        "far": {"url": "http://127.0.0.1:9/mcp"},
+        "unset": {"url": "${NO_SUCH_URL_IS_SET}"},
+    }
+    project.write_json(".mcp.json", {"mcpServers": servers})
+    project.write(
+        "test_broken.py", "import pytest\npytestmark = pytest.mark.mcpeval_server('broken')\n" + BROKEN
+    )
+    run = project.run(*ASYNCIO, *options, "--mcpeval-report", "report", columns=120)
+    assert run.status == 1
+    assert run.last_line.startswith("1 passed, 5 errors in"), run.out
+    assert "server 'broken' did not start" in run.out
+    assert "no licence" in run.out
+    assert "server 'far' did not start" in run.out
+    assert "NO_SUCH_URL_IS_SET" in run.line_with("ERROR test_broken.py::test_unset")
+    assert "Traceback" not in run.out
+    assert "def mcpeval_client" not in run.out
+    assert "python_client.py" not in run.out
+    outcomes = {found["id"]: found["outcome"] for found in run.report()["suites"]["test_broken.py"]["cases"]}
+    assert outcomes.pop("test_expect") == "passed"
+    assert set(outcomes.values()) == {"error"}
+
+
+def test_several_servers_and_none_named(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write_json(
+        ".mcp.json", {"mcpServers": {name: {"module": "server:server"} for name in ("one", "two")}}
+    )
+    project.write("test_any.py", "def test_any(mcpeval_call): pass\n")
+    run = project.run(*ASYNCIO, columns=120)
+    assert "several servers are defined (one, two): mark the test with mcpeval_server(name)" in run.out
+    assert run.last_line.startswith("1 error in")
+
+
+def test_no_server_is_defined(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    (tmp_path / ".mcp.json").unlink()
+    project.write("test_any.py", "def test_any(mcpeval_call): pass\n")
+    run = project.run(*ASYNCIO, columns=120)
+    assert "no server is defined: define one under `servers:` in mcpeval.yaml" in run.out
+    assert run.last_line.startswith("1 error in")
+
+
+def test_without_pytest_asyncio(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write(
+        "test_any.py",
+        "import pytest\n"
+        "def test_sync(mcpeval_call):\n"
+        "    assert mcpeval_call('echo', text='x').text == 'x'\n"
+        "@pytest.mark.mcpeval_checks(contains='x')\n"
+        "async def test_async(mcpeval_async_call):\n"
+        "    return await mcpeval_async_call('echo', text='x')\n"
+        "@pytest.mark.anyio\n"
+        "@pytest.mark.mcpeval_checks(contains='x')\n"
+        "@pytest.mark.parametrize('anyio_backend', ['asyncio'])\n"
+        "async def test_anyio(mcpeval_async_call, anyio_backend):\n"
+        "    return await mcpeval_async_call('echo', text='x')\n",
+    )
+    run = project.run("-p", "no:asyncio", columns=120)
+    assert run.last_line.startswith("1 failed, 2 passed in"), run.out
+    assert "async def functions are not natively supported" in run.line_with("FAILED test_any.py::test_async")
+
+
+def test_fixtures_need_the_flag(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "def test_call(mcpeval_call): pass\n"
+        "def test_expect(mcpeval_expect): pass\n"
+        "def test_async(mcpeval_async_client): pass\n"
+    )
+    run = pytester.runpytest_inprocess("-p", "no:asyncio")
+    run.assert_outcomes(errors=3)
+    run.stdout.fnmatch_lines(["the fixture mcpeval_call needs evals to be on: run pytest --mcpeval, or set*"])
+    run.stdout.no_fnmatch_line("*fixtures.py*")
+
+
+def test_markers_are_strict_without_the_flag(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "import pytest\n"
+        "@pytest.mark.mcpeval_server('x')\n"
+        "@pytest.mark.mcpeval_checks(contains='x')\n"
+        "@pytest.mark.mcpeval_case(project='x')\n"
+        "def test_any(): pass\n"
+    )
+    pytester.runpytest_inprocess("-p", "no:asyncio", "--strict-markers").assert_outcomes(passed=1)
+
+
+def test_returning_without_a_marker_is_left_to_pytest(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write("test_any.py", "def test_any(mcpeval_call):\n    return mcpeval_call('echo', text='x')\n")
+    run = project.run(*ASYNCIO)
+    assert "PytestReturnNotNoneWarning" in run.out
+    assert run.last_line.startswith("1 passed, 1 warning in")
+
+
+@pytest.mark.parametrize("options", [[], ["-n2"]], ids=["serial", "n2"])
+def test_secrets_are_shown_nowhere(tmp_path: Path, options: list[str]) -> None:
+    project = Project.at(tmp_path, transport="stdio", env={"API_TOKEN": "${EXAMPLE_TOKEN}"})
+    project.write(
+        "test_any.py",
+        "import pytest\n"
+        "def test_assert(mcpeval_call):\n"
+        "    text = mcpeval_call('environment').text\n"
+        "    print(text)\n"
+        "    assert text == 'x'\n"
+        "@pytest.mark.mcpeval_checks(contains='zebra')\n"
+        "def test_marked(mcpeval_call):\n"
+        "    return mcpeval_call('environment')\n"
+        "def test_sent(mcpeval_client, mcpeval_expect):\n"
+        "    import os\n"
+        "    sent = mcpeval_client.call_tool('echo', {'text': os.environ['EXAMPLE_TOKEN']})\n"
+        "    mcpeval_expect(sent).contains(os.environ['EXAMPLE_TOKEN'])\n",
+    )
+    reports = ("--mcpeval-report", "report", "--junitxml", "junit.xml", "--html", "r.html")
+    run = project.run(*ASYNCIO, *options, *reports, "-vv", EXAMPLE_TOKEN="s3cr3t-value-of-mine")
+    assert run.last_line.startswith("2 failed, 1 passed in"), run.out
+    assert "${EXAMPLE_TOKEN}" in run.out
+    assert "s3cr3t" not in run.out
+    for path in (*(tmp_path / "report").iterdir(), tmp_path / "junit.xml", tmp_path / "r.html"):
+        assert "s3cr3t" not in path.read_text("utf-8"), path
+
+
+def test_fixtures_are_described_for_people(pytester: pytest.Pytester) -> None:
+    run = pytester.runpytest_inprocess("-p", "no:asyncio", "--fixtures", "-v")
+    run.stdout.fnmatch_lines(["mcpeval_call -- *", "    Call a tool with its arguments as keywords: *"])
+    text = run.stdout.str()
+    for name in ("client", "call", "expect", "async_client", "async_call"):
+        assert f"mcpeval_{name} -- " in text
+    assert "no docstring available" not in text[text.index("mcpeval_") :]
+
+
+def test_markers_are_described_for_people(pytester: pytest.Pytester) -> None:
+    run = pytester.runpytest_inprocess("-p", "no:asyncio", "--markers")
+    for name in ("mcpeval_server(name): ", "mcpeval_checks(**checks): ", "mcpeval_case(project="):
+        run.stdout.fnmatch_lines([f"@pytest.mark.{name}*"])
