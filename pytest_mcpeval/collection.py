@@ -178,6 +178,7 @@ class CaseItem(pytest.Function):
             pytest.fail(problem, pytrace=False)
 
     def _problem_of_target(self) -> str | None:
+        self.runtime.fixtures = {name: self.funcargs[name] for name in self.case.fixtures}
         try:
             self.runtime.kind(self.suite.kind).prepare(self.suite, self.case, self.runtime)
         except (ServerStartError, ServerConfigError, TargetError) as error:

@@ -176,6 +176,20 @@ class Kind(ABC, Generic[SpecT]):
         """Where the suite's baseline is committed, and its new content; None when it has none."""
         return None
 
+    def compare(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> dict[str, Any]:
+        """What changed against the suite's baseline, as plain data; empty without one to compare with.
+
+        Only called with samples of all its cases.
+
+        Raises:
+            DataFileError: The committed baseline cannot be read or does not fit the suite.
+        """
+        return {}
+
     @abstractmethod
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The tables of this kind over all suites of the session (suite key → samples)."""
+
+    def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+        """The tables on what changed since the baselines (suite key → what `compare` found)."""
+        return []

@@ -75,6 +75,8 @@ class _Section:
             self._reporter.write_line(f"mcpeval: {'; '.join(parts)}")
 
     def tables(self, tables: Iterable[Table]) -> None:
+        # The first write_line of a section begins with one, which would tear a table's heading apart.
+        self._reporter.ensure_newline()
         for table in tables:
             self._table(table)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_mcpeval.gates import SLACK, GateResult, at_least, figure, names
 from pytest_mcpeval.kinds.retrieval.comparison import Comparison, compare
@@ -178,6 +178,23 @@ def _against(given: GateInput, baseline: BaselineScores) -> Iterator[GateResult]
         yield _sign_flip(given, metric, limit)
     if given.settings.max_lost is not None:
         yield _max_lost(given)
+
+
+def compared(given: GateInput) -> dict[str, Any]:
+    """What changed against the baseline: ``metrics``, new − old, and ``queries``, those won, lost and tied.
+
+    Empty without a baseline, or with one that does not fit.
+    """
+    baseline = given.baseline
+    if baseline is None or differing_digests(baseline.digests, given.digests):
+        return {}
+    deltas = {name: given.means[name] - old for name, old in baseline.metrics.items() if name in given.means}
+    comparison = given.comparison(given.settings.lost_by)
+    queries = {} if comparison is None else {"by": comparison.metric, **comparison.as_data()}
+    return {
+        "metrics": {name: change if abs(change) > SLACK else 0.0 for name, change in deltas.items()},
+        "queries": queries,
+    }
 
 
 def _tolerance(given: GateInput, baseline: BaselineScores, metric: str, tolerance: float) -> GateResult:

@@ -128,7 +128,14 @@ def _command_words(value: Any) -> Any:
     return shlex.split(value) if isinstance(value, str) else value
 
 
-Target = Annotated[str, StringConstraints(pattern=r"^\w+(\.\w+)*:\w+(\.\w+)*$")]
+def _function_path(value: str) -> str:
+    module, colon, path = value.partition(":")
+    if not colon or not all(name.isidentifier() for name in (*module.split("."), *path.split("."))):
+        raise ValueError(f"expected a function, such as pkg.mod:search, found {shown(value)}")
+    return value
+
+
+Target = Annotated[str, AfterValidator(_function_path)]
 Command = Annotated[
     list[str],
     BeforeValidator(_command_words, json_schema_input_type=str | list[str]),
@@ -142,7 +149,7 @@ class RetrieverModel(_Model):
 
     bm25: Bm25Model | None = None
     tfidf: TfidfModel | None = None
-    python: Annotated[Target, Expected("a function, such as pkg.mod:search")] | None = None
+    python: Target | None = None
     fixture: FixtureName | None = None
     command: Command | None = None
     mcp: McpModel | None = None
