@@ -108,7 +108,9 @@ def test_a_query_without_relevant_labels_is_named() -> None:
 )
 def test_ranks_are_those_of_the_list_without_repetitions(ranked: list[str], tools: list[str]) -> None:
     once = [tool for place, tool in enumerate(ranked) if tool not in ranked[:place]]
-    assert ranks_of(tools, ranked) == [once.index(tool) + 1 if tool in once else 0 for tool in tools]
+    located = locate([Ranking("q", ranked, dict.fromkeys(tools, 1))], 100)
+    assert located.rank == [once.index(tool) + 1 if tool in once else 0 for tool in tools]
+    assert ranks_of(tools, ranked) == located.rank
 
 
 def test_many_queries_score_as_each_alone() -> None:

@@ -104,11 +104,10 @@ def test_a_mean_is_shown_with_its_deviation() -> None:
 
 
 def test_queries_are_won_lost_or_tied() -> None:
-    found = compare(
-        "mrr", {"a": 1.0, "b": 0.5, "c": 0.3, "e": 1.0}, {"a": 0.5, "b": 0.5 + 1e-12, "c": 1.0, "d": 0.2}
-    )
-    assert found.as_data() == {"won": ["a"], "lost": ["c", "d"], "tied": ["b"]}
-    assert found.words() == "lost 2: c, d; won 1: a; tied 1: b; not in the baseline 1: e"
+    old = {"a": 0.5, "b": 0.5 + 1e-12, "c": 1.0, "d": 0.2, "f": 0.5}
+    found = compare("mrr", {"a": 1.0, "b": 0.5, "c": 0.3, "e": 1.0, "f": 0.5 + 1e-12}, old)
+    assert found.as_data() == {"won": ["a"], "lost": ["c", "d"], "tied": ["b", "f"]}
+    assert found.words() == "lost 2: c, d; won 1: a; tied 2: b, f; not in the baseline 1: e"
 
 
 def test_a_message_names_a_few_ties_and_counts_all() -> None:

@@ -129,8 +129,8 @@ def test_benign_entries_needed_without_a_false_alarm() -> None:
     assert trials_to_certify(0.10) == math.ceil(math.log(0.05) / math.log(0.9)) == 29
     assert trials_to_certify(0.05) == 59
     assert trials_to_certify(0.01) == 299
-    # 1 − 0.5 ^ n is exactly 1 − 0.125 at three.
-    assert trials_to_certify(0.5, confidence=0.875) == 3
+    # Two show it exactly, 0.3² = 1 − 0.91, though not in floats.
+    assert trials_to_certify(0.7, confidence=0.91) == 2
 
 
 @pytest.mark.parametrize("ceiling", [0.02, 0.1, 0.37, 0.9])

@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_mcpeval.kinds.retrieval.definitions import CUTOFFS, METRICS, NDCG_CUTOFF
-from pytest_mcpeval.kinds.retrieval.rankings import LocatedLabels, Ranking, duplicates, foreign, locate
+from pytest_mcpeval.kinds.retrieval.rankings import (
+    LocatedLabels,
+    Ranking,
+    duplicates,
+    foreign,
+    locate,
+    relevant_of,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -102,7 +109,7 @@ def per_query(ranking: Ranking, depth: int, corpus: AbstractSet[str] | None = No
     """
     ranked = ranking.ranked[:depth]
     located = locate([ranking], depth)
-    relevant = [tool for tool, relevance in ranking.labels.items() if relevance >= 1]
+    relevant = relevant_of(ranking.labels)
     values = score(located).values[0].tolist()
     return QueryResult(
         id=ranking.id,
