@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import Path
@@ -40,6 +41,11 @@ class RelativePath:
     """Marks a field that is a path, relative to the directory of the file that gives it."""
 
 
+@dataclass(frozen=True)
+class Whole:
+    """Marks a field whose model is replaced, not merged, when settings of several files are put together."""
+
+
 def _fixture_name(name: str) -> str:
     if not name.isidentifier() or iskeyword(name):
         raise ValueError(f"{shown(name)} is not the name of a fixture")
@@ -61,6 +67,17 @@ def located(model: ModelT, directory: Path) -> ModelT:
     Fields that were not given stay so, unless they have a path for a default: that is relative as well.
     """
     return model.model_copy(update=dict(_located_fields(model, directory)))
+
+
+def given(model: BaseModel, names: Collection[str] | None = None) -> dict[str, Any]:
+    """The fields that were given, as nested mappings that can be merged; ``names`` are those wanted."""
+    found: dict[str, Any] = {}
+    for name, field in type(model).model_fields.items():
+        if name in model.model_fields_set and (names is None or name in names):
+            value = getattr(model, name)
+            is_merged = isinstance(value, BaseModel) and not any(isinstance(m, Whole) for m in field.metadata)
+            found[name] = given(value) if is_merged else value
+    return found
 
 
 def _located_fields(model: BaseModel, directory: Path) -> list[tuple[str, Any]]:

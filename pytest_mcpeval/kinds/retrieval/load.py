@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from pytest_mcpeval.kinds.base import Case, Place
-from pytest_mcpeval.kinds.fields import located
+from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.schema import (
     PROVENANCE,
@@ -94,20 +94,23 @@ class _Loader:
         self.settings = self._effective_settings()
 
     def _effective_settings(self) -> RetrievalSettings:
-        here = located(self.model, self.document.path.parent)
-        own = here.model_dump(include=set(RetrievalSettings.model_fields), exclude_unset=True)
+        own = given(located(self.model, self.document.path.parent), RetrievalSettings.model_fields)
         return RetrievalSettings(**merge(self.place.settings, own))
 
     def suite(self) -> RetrievalSuite:
         corpus = self._corpus()
         self._check_version(corpus)
         self._check_depth()
+        self._check_pins()
+        self._check_retriever()
         self._find_duplicates()
         for index, query in enumerate(self.model.queries):
             self._check_query(index, query, corpus)
         if self.problems:
             raise DataFileError(self.problems)
-        golden = GoldenData(tuple(map(golden_query, self.model.queries)), corpus)
+        pins = self.settings.gates.pinned
+        queries = tuple(golden_query(query, pins.get(query.id)) for query in self.model.queries)
+        golden = GoldenData(queries, corpus)
         return RetrievalSuite(
             key=self.place.key,
             kind="retrieval",
@@ -145,12 +148,36 @@ class _Loader:
     def _check_depth(self) -> None:
         depth = self.settings.depth
         if "expect" in self.settings.model_fields_set and self.settings.expect > depth:
-            message = f"expect: expected at most {depth}, which is the `depth`, found {self.settings.expect}"
-            self._problem("expect", message=message + self._origin("expect"))
+            self._problem(
+                "expect", message=f"expect: {_beyond(self.settings.expect, depth)}{self._origin('expect')}"
+            )
         for index, query in enumerate(self.model.queries):
             if query.must_hit is not None and query.must_hit > depth:
-                message = f"must_hit: expected at most {depth}, which is the `depth`, found {query.must_hit}"
+                message = f"must_hit: {_beyond(query.must_hit, depth)}"
                 self._problem("queries", index, "must_hit", message=message)
+
+    def _check_pins(self) -> None:
+        known = {query.id for query in self.model.queries}
+        for query, pin in self.settings.gates.pinned.items():
+            message = f"gates.pinned.{query}: "
+            if query not in known:
+                message += f"there is no such query{suggestion(query, known)}"
+            elif pin > self.settings.depth:
+                message += _beyond(pin, self.settings.depth)
+            else:
+                continue
+            self._problem("gates", "pinned", query, message=message + self._origin("gates"))
+
+    def _check_retriever(self) -> None:
+        mcp = self.settings.retriever.mcp
+        if mcp is None or mcp.server in self.place.servers:
+            return
+        servers = self.place.servers
+        known = ", ".join(sorted(servers)) or "none"
+        message = f"retriever.mcp.server: unknown server {shown(mcp.server)}{suggestion(mcp.server, servers)}"
+        self._problem(
+            "retriever", "mcp", "server", message=f"{message} (defined: {known}){self._origin('retriever')}"
+        )
 
     def _find_duplicates(self) -> None:
         seen: dict[str, int] = {}
@@ -166,13 +193,14 @@ class _Loader:
         seen: set[str] = set()
         for number, label in enumerate(query.labels):
             if label.tool_id in seen:
-                self._problem(
-                    *at, number, message=f"{shown(label.tool_id)} is labelled twice: remove one label"
-                )
+                message = f"{shown(label.tool_id)} is labelled twice: remove one label"
+                self._problem(*at, number, "tool_id", message=message)
             elif label.tool_id not in corpus.ids:
                 close = suggestion(label.tool_id, corpus.ids)
                 name = corpus.path.name if corpus.path else "the corpus"
-                self._problem(*at, number, message=f"{shown(label.tool_id)} is not in {name}{close}")
+                self._problem(
+                    *at, number, "tool_id", message=f"{shown(label.tool_id)} is not in {name}{close}"
+                )
             seen.add(label.tool_id)
         relevant = [label.tool_id for label in query.labels if label.relevance >= 1]
         if not relevant:
@@ -204,10 +232,14 @@ class _Loader:
         return f"; `{setting}` comes from {origin}" if origin else ""
 
 
-def golden_query(model: QueryModel) -> GoldenQuery:
-    """The query in a checked row."""
+def _beyond(k: int, depth: int) -> str:
+    return f"expected at most {depth}, which is the `depth`, found {k}"
+
+
+def golden_query(model: QueryModel, pin: int | None = None) -> GoldenQuery:
+    """The query in a checked row; ``pin`` is the ``must_hit`` that settings give it."""
     labels = {label.tool_id: label.relevance for label in model.labels}
-    return GoldenQuery(model.id, model.query, labels, model.notes, model.must_hit)
+    return GoldenQuery(model.id, model.query, labels, model.notes, pin or model.must_hit)
 
 
 def _traits(query: GoldenQuery) -> dict[str, Any]:

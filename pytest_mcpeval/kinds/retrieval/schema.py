@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints
 
 from pytest_mcpeval.kinds.fields import FILE_MODEL, CaseId, Concurrency, OptionalPath, Seconds, Share, Text
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
 from pytest_mcpeval.kinds.retrieval.gates import DEFAULT_LOST_BY, DEFAULT_SIGNIFICANCE
 from pytest_mcpeval.kinds.retrieval.retrievers.settings import EMBEDDED_DEFAULT, RetrieverSetting
+from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
 
 DEFAULT_DEPTH = 10
@@ -25,8 +27,43 @@ def _metric(name: str) -> str:
     return name
 
 
+def _sayable(query: str) -> str:
+    if not query.strip():
+        raise ValueError("is blank, so nothing could be found")
+    return query
+
+
+def _name(name: str) -> str:
+    if _UNFIT.search(name):
+        raise ValueError(f"{shown(name)} has a blank or a control character, and no name of a tool has")
+    return name
+
+
+def _server(name: str) -> str:
+    if ":" in name:
+        raise ValueError(f"{shown(name)} has a colon, which ends the server in a tool_id")
+    return name
+
+
+def _top(value: Any) -> Any:
+    """``10``, ``hit@10`` and ``{k: 10}`` are the same."""
+    if isinstance(value, str) and (found := _HIT_AT.fullmatch(value)):
+        return int(found[1])
+    return value["k"] if isinstance(value, dict) and value.keys() == {"k"} else value
+
+
+_UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
+_HIT_AT = re.compile(r"hit@([1-9][0-9]{0,3})")
+
 Metric = Annotated[str, AfterValidator(_metric)]
 Rank = Annotated[int, Field(ge=1, le=1000)]
+Top = Annotated[
+    Rank,
+    BeforeValidator(_top, json_schema_input_type=int | str | dict[Literal["k"], int]),
+    Expected("a number such as 10, or hit@10"),
+]
+QueryText = Annotated[str, StringConstraints(min_length=1, max_length=10_000), AfterValidator(_sayable)]
+ToolName = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_name)]
 
 
 class _Model(BaseModel):
@@ -36,9 +73,9 @@ class _Model(BaseModel):
 class ToolModel(_Model):
     """One entry of ``tools:`` of a corpus."""
 
-    tool_id: Text
-    server: Text
-    tool: Text
+    tool_id: ToolName
+    server: Annotated[ToolName, AfterValidator(_server)]
+    tool: ToolName
     description: str = ""
     # `schema` itself is a name pydantic's models have.
     input_schema: dict[str, Any] | None = Field(None, validation_alias="schema")
@@ -59,14 +96,14 @@ class LabelModel(_Model):
     """One entry of ``labels:``. Relevance 2: the right tool, 1: would do, 0: judged and wrong."""
 
     tool_id: Text
-    relevance: Literal[0, 1, 2]
+    relevance: Annotated[int, Field(ge=0, le=2), Expected("0, 1 or 2")]
 
 
 class QueryModel(_Model):
     """One entry of ``queries:``."""
 
     id: CaseId
-    query: Text
+    query: QueryText
     labels: Annotated[list[LabelModel], Field(min_length=1)]
     notes: str = ""
     must_hit: Rank | None = Field(None, description="pinned: a relevant tool must be within the top so many")
@@ -88,6 +125,9 @@ class GatesModel(_Model):
     )
     lost_by: Metric = Field(default=DEFAULT_LOST_BY, description="the metric by which a query is lost or won")
     floors: dict[Metric, Share] = Field(default={}, description="metric → its lowest value")
+    pinned: dict[CaseId, Rank] = Field(
+        default={}, description="query id → its must_hit, for files that shall stay as they are"
+    )
 
 
 class RetrievalSettings(_Model):
@@ -99,7 +139,9 @@ class RetrievalSettings(_Model):
     depth: Rank = Field(
         default=DEFAULT_DEPTH, description="results asked for; a part of the metrics' definition"
     )
-    expect: Rank = Field(default=10, description="a query passes with a relevant tool within the top so many")
+    expect: Top = Field(
+        default=10, description="a query passes with a relevant tool within the top so many: 10, or hit@10"
+    )
     strict: bool = Field(
         default=False, description="a query that misses fails, instead of being left to the gates"
     )

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
-from pytest_mcpeval.kinds.fields import located
+from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.scenario.schema import (
@@ -68,8 +68,7 @@ class _Loader:
         self.settings = self._effective_settings(model)
 
     def _effective_settings(self, model: SuiteModel) -> ScenarioSettings:
-        here = located(model, self.document.path.parent)
-        own = here.model_dump(include=set(ScenarioSettings.model_fields), exclude_unset=True)
+        own = given(located(model, self.document.path.parent), ScenarioSettings.model_fields)
         return ScenarioSettings(**merge(self.place.settings, own))
 
     def suite(self, tests: Sequence[CaseModel]) -> Suite[ScenarioSpec]:

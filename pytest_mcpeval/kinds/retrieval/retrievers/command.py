@@ -1,9 +1,9 @@
 """``command:``, a program that is started once and answers one line for each line it reads.
 
 It reads ``{"id": 1, "query": "…", "limit": 10}`` and writes ``{"id": 1, "results": […]}`` or the bare list.
-Entries are tool ids, ``[id, score]`` pairs or mappings with ``tool_id`` and ``score``; ``{"error": "…"}``
-says that a search failed. Logs belong on standard error. It must not keep its answers in a buffer, and ends
-when its standard input does.
+Only an id tells for certain that an answer belongs to its query. Entries are tool ids, ``[id, score]``
+pairs or mappings with ``tool_id`` and ``score``; ``{"error": "…"}`` says that a search failed. Logs belong on
+standard error. It must not keep its answers in a buffer, and ends when its standard input does.
 """
 
 from __future__ import annotations

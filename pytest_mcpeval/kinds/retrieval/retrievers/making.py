@@ -54,13 +54,13 @@ def make_retriever(
     if model.fixture is not None:
         return _fixture(model.fixture, fixtures or {}, timeout)
     if model.mcp is not None:
-        return _mcp(model.mcp, servers or {}, connection, timeout)
+        return _mcp(model.mcp, _map(model.mcp, corpus), servers or {}, connection, timeout)
     environ = os.environ if environ is None else environ
     definition = _definition(model, origin)
     if model.command is not None:
         return CommandRetriever(definition, environ, timeout)
     assert model.http is not None
-    return HttpRetriever(definition, environ, _map(model.http), timeout)
+    return HttpRetriever(definition, environ, _map(model.http, corpus), timeout)
 
 
 def _fixture(name: str, fixtures: Mapping[str, Any], timeout: float) -> Retriever:
@@ -70,7 +70,11 @@ def _fixture(name: str, fixtures: Mapping[str, Any], timeout: float) -> Retrieve
 
 
 def _mcp(
-    model: McpModel, servers: Mapping[str, ServerDefinition], connection: Connect | None, timeout: float
+    model: McpModel,
+    answer: AnswerMap,
+    servers: Mapping[str, ServerDefinition],
+    connection: Connect | None,
+    timeout: float,
 ) -> Retriever:
     name = f"mcp: {model.tool} of {model.server}"
     if model.server not in servers:
@@ -79,7 +83,7 @@ def _mcp(
     if connection is None:
         raise RetrieverStartError(name, "there is nothing to open connections with")
     connect = partial(connection, servers[model.server])
-    return McpRetriever(name, model.tool, model.arguments, _map(model), connect, timeout)
+    return McpRetriever(name, model.tool, model.arguments, answer, connect, timeout)
 
 
 def _definition(model: RetrieverModel, origin: str) -> ServerDefinition:
@@ -99,5 +103,8 @@ def _definition(model: RetrieverModel, origin: str) -> ServerDefinition:
     )
 
 
-def _map(model: AnswerModel) -> AnswerMap:
-    return AnswerMap(model.result, model.tool_id, model.score)
+def _map(model: AnswerModel, corpus: Corpus) -> AnswerMap:
+    names: dict[str, str] = {}
+    if model.separator is not None:
+        names = {f"{tool.server}{model.separator}{tool.tool}": tool.tool_id for tool in corpus.tools}
+    return AnswerMap(model.result, model.tool_id, model.score, names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -78,11 +78,13 @@ class AnswerMap:
     ``result`` is the JSONPath of the list; one that ends in ``[*]`` means the same list. ``tool_id`` is a
     template such as ``{server}:{tool.name}``, filled from the fields of an entry (``{}``: the entry itself,
     which is a text); without it an entry is a text, or a mapping with ``tool_id``. ``score`` is a field.
+    ``names`` maps ids as the target writes them (``git__log``) to those of the corpus; others stay.
     """
 
     result: str
     tool_id: str | None = None
     score: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def hits(self, answer: Any) -> list[Hit]:
         """The hits in an answer, in its order. A list that is null is empty, as Go writes it.
@@ -115,7 +117,8 @@ class AnswerMap:
             problem = "is missing" if found is _MISSING else f"is {_outline(found)}"
             raise SearchError("answer", f"{place} in the answer: {what} {problem}, expected a text")
 
-        return _PLACEHOLDER.sub(value, template)
+        found = _PLACEHOLDER.sub(value, template)
+        return self.names.get(found, found)
 
     def _score(self, entry: Any) -> float | None:
         found = None if self.score is None else field_of(entry, self.score)

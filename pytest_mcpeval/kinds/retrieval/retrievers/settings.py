@@ -12,14 +12,13 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
-    PlainSerializer,
     StringConstraints,
     TypeAdapter,
     ValidationError,
     model_validator,
 )
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Text, located
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Text, Whole, located
 from pytest_mcpeval.kinds.retrieval.retrievers.results import template_problem
 from pytest_mcpeval.loading.document import Document
 from pytest_mcpeval.loading.schema import Expected, problems_of
@@ -92,6 +91,9 @@ class AnswerModel(_Model):
         "{} stands for an entry that is a text",
     )
     score: Text | None = Field(None, description="field of an entry that holds its score")
+    separator: Text | None = Field(
+        None, description="what stands between server and tool in ids instead of the colon, such as __"
+    )
 
 
 class McpModel(AnswerModel):
@@ -195,15 +197,10 @@ def _from_text(value: Any) -> Any:
     raise ValueError(f"expected {known}, found {shown(value)}{suggestion(way, WAYS)}")
 
 
-def _as_is(value: RetrieverModel) -> RetrieverModel:
-    return value
-
-
 RetrieverSetting = Annotated[
     RetrieverModel,
     BeforeValidator(_from_text, json_schema_input_type=str | RetrieverModel),
-    # Kept whole where settings of several files are merged: a retriever given nearer replaces the other.
-    PlainSerializer(_as_is),
+    Whole(),
 ]
 
 _ADAPTER: TypeAdapter[RetrieverModel] = TypeAdapter(RetrieverSetting)
