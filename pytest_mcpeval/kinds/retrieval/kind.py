@@ -123,7 +123,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
 
         golden = _retrieval(suite)
         committed = self._baseline(golden)
-        return gate_names(_gate_settings(golden), None if committed is None else committed.scores)
+        return gate_names(gate_settings(golden), None if committed is None else committed.scores)
 
     def gates(self, suite: Retrieval, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
         """Every gate of the suite, judged over all its queries."""
@@ -140,7 +140,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
         depth = suite.settings.depth
         return GateInput(
             suite=suite.key,
-            settings=_gate_settings(suite),
+            settings=gate_settings(suite),
             scores=scores_of_all(suite.golden.queries, samples, depth),
             baseline=None if committed is None else committed.scores,
             digests=baselines.digests(suite.golden, depth),
@@ -181,7 +181,8 @@ def _retrieval(suite: Retrieval) -> RetrievalSuite:
     return suite
 
 
-def _gate_settings(suite: RetrievalSuite) -> GateSettings:
+def gate_settings(suite: RetrievalSuite) -> GateSettings:
+    """The gates of a suite, as its settings and its pinned queries say."""
     from pytest_mcpeval.kinds.retrieval.gates import GateSettings
 
     gates: GatesModel = suite.settings.gates
