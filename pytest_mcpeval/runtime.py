@@ -83,7 +83,7 @@ class Runtime:
         if shape == "support":
             return None
         place = self.project_files.place(path, self.key(path), kind)
-        return kind.load(document, place)
+        return kind.load(document, replace(place, overrides=self.settings.overrides.get(kind.name, {})))
 
     def described(self, error: DataFileError) -> str:
         """The text of an error for people: paths as in node ids, control characters spelled out."""

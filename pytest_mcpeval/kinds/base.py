@@ -94,13 +94,15 @@ class Suite(Generic[SpecT]):
 class Place:
     """Where a document was found, and what applies there: the merged settings of its kind, and the servers.
 
-    ``origins`` says where a setting comes from, as ``path:line`` of the ``mcpeval.yaml``.
+    ``origins`` says where a setting comes from, as ``path:line`` of the ``mcpeval.yaml``. ``overrides`` are
+    settings of the command line, which win over those of all files.
     """
 
     key: str
     settings: Any
     servers: Mapping[str, ServerDefinition]
     origins: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
 class TargetError(Exception):

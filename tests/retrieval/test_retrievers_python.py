@@ -271,7 +271,10 @@ def test_a_fixture_may_be_async_or_an_object() -> None:
         def search(self, query: str, k: int) -> list[str]:
             return ["git:diff"]
 
-    assert ids(fixture(search)) == ["git:log"]
+    before = threading.active_count()
+    assert fixture(search).search("log", 3) == [Hit("git:log", 1.0)]
+    # Fixtures are torn down with their tests: nothing stays.
+    assert threading.active_count() == before
     assert ids(fixture(Engine())) == ["git:diff"]
 
 

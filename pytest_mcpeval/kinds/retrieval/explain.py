@@ -41,6 +41,9 @@ def _lines(sample: Sample) -> Iterator[str]:
             yield f"  not returned: {tool}, {LABELS[measured['labels'][tool]]}"
     for problem in measured["problems"]:
         yield f"  note: {problem}"
+    if sample.run.get("stderr"):
+        yield "the target's stderr ends with:"
+        yield indented(sample.run["stderr"])
 
 
 def _rank(rank: int | None) -> str:

@@ -95,7 +95,7 @@ class _Loader:
 
     def _effective_settings(self) -> RetrievalSettings:
         own = given(located(self.model, self.document.path.parent), RetrievalSettings.model_fields)
-        return RetrievalSettings(**merge(self.place.settings, own))
+        return RetrievalSettings(**merge(merge(self.place.settings, own), self.place.overrides))
 
     def suite(self) -> RetrievalSuite:
         corpus = self._corpus()
@@ -227,6 +227,8 @@ class _Loader:
 
     def _origin(self, setting: str) -> str:
         """Where a setting comes from, when it is not this file."""
+        if setting in self.place.overrides:
+            return f"; `{setting}` comes from the command line"
         own = setting in self.model.model_fields_set
         origin = None if own else self.place.origins.get(setting)
         return f"; `{setting}` comes from {origin}" if origin else ""

@@ -39,8 +39,19 @@ def judge(
         label=MISSED if _is_tolerated(check, query, result, strict=suite.settings.strict) else "",
         traits={**case.traits, "name": query.text, "notes": query.notes},
         measured=_measured(suite, query, result, ranks, first, baseline),
-        run={"processingTimeMs": result.seconds * 1000, "scores": [hit.score for hit in result.hits]},
+        run=_measured_run(result),
     )
+
+
+def _measured_run(result: SearchResult) -> dict[str, Any]:
+    """What differs from run to run."""
+    found: dict[str, Any] = {
+        "processingTimeMs": result.seconds * 1000,
+        "scores": [hit.score for hit in result.hits],
+    }
+    if result.error is not None and result.error.stderr_tail:
+        found["stderr"] = result.error.stderr_tail
+    return found
 
 
 def relevant_ranks(labels: Mapping[str, int], ranked: list[str]) -> dict[str, int | None]:

@@ -135,7 +135,11 @@ class RetrievalSettings(_Model):
 
     corpus: OptionalPath = Field(default=None, description="file of the tools that are searched")
     baseline: OptionalPath = Field(default=None, description="file of committed metrics and ranks")
-    retriever: RetrieverSetting = Field(default=EMBEDDED_DEFAULT, description="the search that is evaluated")
+    retriever: RetrieverSetting = Field(
+        default=EMBEDDED_DEFAULT,
+        description="the search that is evaluated",
+        json_schema_extra={"default": "bm25"},
+    )
     depth: Rank = Field(
         default=DEFAULT_DEPTH, description="results asked for; a part of the metrics' definition"
     )

@@ -10,7 +10,7 @@ import inspect
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ class _FunctionRetriever(ABC):
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._loop = EventLoop("mcpeval-retriever-loop")
 
     @property
     @abstractmethod
@@ -39,6 +38,10 @@ class _FunctionRetriever(ABC):
     @abstractmethod
     def _returned(self, query: str, k: int) -> Any:
         """What the function returns: hits, or an awaitable of what hits are made from."""
+
+    @abstractmethod
+    def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
+        """What an awaitable brings; raises `Late`."""
 
     def search(self, query: str, k: int) -> list[Hit]:
         """What the function returned.
@@ -50,7 +53,7 @@ class _FunctionRetriever(ABC):
         try:
             found = self._returned(query, k)
             if inspect.isawaitable(found):
-                found = hits_of(self._loop.run(found, max(0.0, deadline - time.monotonic())))
+                found = hits_of(self._awaited(found, max(0.0, deadline - time.monotonic())))
         except Late:
             raise SearchError("timeout", f"no answer within {self._timeout:g} s") from None
         except SearchError:
@@ -60,10 +63,6 @@ class _FunctionRetriever(ABC):
         if time.monotonic() > deadline:
             raise SearchError("timeout", f"the answer took longer than {self._timeout:g} s")
         return list(found)
-
-    def close(self) -> None:
-        """End the event loop."""
-        self._loop.close()
 
 
 class PythonRetriever(_FunctionRetriever):
@@ -78,6 +77,7 @@ class PythonRetriever(_FunctionRetriever):
         self._target = target
         self._directory = directory
         self._threads = DaemonThreads("mcpeval-retriever")
+        self._loop = EventLoop("mcpeval-retriever-loop")
         self._function: Search | None = None
 
     @property
@@ -114,9 +114,13 @@ class PythonRetriever(_FunctionRetriever):
 
         return self._threads.call(call, self._timeout)
 
+    def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
+        # One loop for all searches: clients that are kept between them belong to it.
+        return self._loop.run(found, seconds)
+
     def close(self) -> None:
         """End threads and event loop."""
-        super().close()
+        self._loop.close()
         self._threads.close()
 
 
@@ -148,6 +152,17 @@ class FixtureRetriever(_FunctionRetriever):
     def _returned(self, query: str, k: int) -> Any:
         found = search_function(self.name, self._value)(query, k)
         return found if inspect.isawaitable(found) else hits_of(found)
+
+    def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
+        # A loop for this search: the fixture is torn down with its test, and nothing of it may stay.
+        loop = EventLoop("mcpeval-fixture-loop")
+        try:
+            return loop.run(found, seconds)
+        finally:
+            loop.close()
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 def search_function(name: str, found: Any) -> Search:
