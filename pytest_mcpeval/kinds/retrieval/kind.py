@@ -34,7 +34,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
 
     name = "retrieval"
     shape_description = "a `queries:` list (retrieval)"
-    shape_keys = ("queries", "corpus_version")
+    shape_keys = ("queries",)
     settings_model = RetrievalSettings
 
     def __init__(self) -> None:
