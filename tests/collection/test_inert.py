@@ -17,7 +17,7 @@ def test_modules():
     with open("modules.json", "w") as file:
         json.dump(sorted(sys.modules), file)
 """
-OURS_WHEN_INERT = {"", ".fixtures", ".hooks", ".plugin", ".settings"}
+OURS_WHEN_INERT = {"", ".fixtures", ".hooks", ".options", ".plugin"}
 
 
 @pytest.fixture
