@@ -142,7 +142,7 @@ def _gates(
         else:
             gates = kind.gates(suite, samples, blessing=runtime.settings.bless)
     except DataFileError as error:
-        gates = [GateResult(selection.suite, "baseline", "error", str(error))]
+        gates = [GateResult(selection.suite, "baseline", "error", runtime.described(error))]
     return [_with_short_paths(gate, runtime) for gate in fail_closed(gates, complete)]
 
 
