@@ -33,11 +33,16 @@ def message(run: Run) -> str:
     return str(gate["message"])
 
 
-@SERIAL_AND_WORKERS
 @pytest.mark.parametrize(
-    "chosen",
-    [("-k", "a-1"), ("-m", "chosen"), ("datasets/gated.yaml::a-1",), ("--mcpeval-tag=chosen",)],
-    ids=["-k", "-m", "id", "--mcpeval-tag"],
+    ("mode", "chosen"),
+    [
+        ((), ("-k", "a-1")),
+        (("-n0",), ("-k", "a-1")),
+        (("-n2",), ("-k", "a-1")),
+        ((), ("-m", "chosen")),
+        ((), ("datasets/gated.yaml::a-1",)),
+        (("-n2",), ("--mcpeval-tag=chosen",)),
+    ],
 )
 def test_a_filtered_run_evaluates_no_gate(project: Project, mode: Mode, chosen: Mode) -> None:
     run = project.run(*mode, *REPORTS, *chosen, *(["datasets"] if "::" not in chosen[0] else []))
