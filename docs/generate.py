@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckGroup, CheckType
-from pytest_mcpeval.settings import add_options
+from pytest_mcpeval.options import add_options
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPES = {

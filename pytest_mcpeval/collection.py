@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -53,6 +54,9 @@ ACTING_MARKERS = frozenset(
 
 NOT_IN_MARKERS = re.compile(r"[^\w+.\[\]\\/-]+")
 """What neither ``-m`` nor the registration of a marker can express; a hyphen stands for it."""
+
+MANY_ITEMS = 1_000
+"""From so many cases on, a file's items are worth sparing the garbage collector."""
 
 sample_key = pytest.StashKey[Sample]()
 
@@ -134,14 +138,21 @@ class SuiteFile(pytest.Module):
 
     def collect(self) -> list[pytest.Item]:
         """An item for each case of the file; a support file, such as a baseline, has none."""
+        with garbage_collection_paused():
+            items = self._items()
+            if len(items) >= MANY_ITEMS:
+                # They live as long as the session: no later search for cycles needs to visit them.
+                gc.freeze()
+        return items
+
+    def _items(self) -> list[pytest.Item]:
         try:
             suite = self.runtime.suite(self.path)
         except DataFileError as error:
             raise self.CollectError(self.runtime.described(error)) from None
         except ServerConfigError as error:
             raise self.CollectError(str(error)) from None
-        with garbage_collection_paused():
-            return [CaseItem.of(self, suite, case) for case in suite.cases] if suite is not None else []
+        return [CaseItem.of(self, suite, case) for case in suite.cases] if suite is not None else []
 
 
 class CaseItem(pytest.Function):

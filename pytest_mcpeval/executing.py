@@ -14,9 +14,8 @@ from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.python_cases import python_sample, python_selections
 from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.samples import SAMPLE_ATTRIBUTE, Sample
 
-SAMPLE_ATTRIBUTE = "mcpeval_sample"
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"

@@ -159,7 +159,7 @@ def _gates(
         else:
             gates = kind.gates(suite, samples, blessing=runtime.settings.bless)
     except DataFileError as error:
-        gates = [GateResult(selection.suite, "baseline", "error", str(error))]
+        gates = [GateResult(selection.suite, "baseline", "error", runtime.described(error))]
     return [_with_short_paths(gate, runtime) for gate in fail_closed(gates, complete)]
 
 
@@ -189,13 +189,24 @@ def _blessed(runtime: Runtime, results: Sequence[SuiteResult], state: SessionSta
     new = {result.key: found for result in results if (found := _new_baseline(runtime, result)) is not None}
     if not new:
         return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "failed", NOTHING_TO_BLESS)])
-    if refusal := _refusal(results, state):
+    if refusal := _refusal(results, state) or _shared_path(runtime, new):
         message = f"refused to write {{path}}: {refusal}"
         return Blessing([_refused(result, new.get(result.key), message) for result in results])
     try:
         return Blessing(results, [_written(runtime, *found) for found in new.values()])
     except OSError as error:
         return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "error", f"cannot write: {error}")])
+
+
+def _shared_path(runtime: Runtime, new: Mapping[str, tuple[Path, Suite[Any], Mapping[str, Any]]]) -> str:
+    """Which suites name the same file, so that one would overwrite the other; or an empty text."""
+    owners: dict[Path, str] = {}
+    for key, (path, _, _) in new.items():
+        if path in owners:
+            suites = f"{owners[path]} and {key}"
+            return f"{suites} name the same file {runtime.key(path)}; give each a `baseline:` of its own"
+        owners[path] = key
+    return ""
 
 
 def _written(runtime: Runtime, path: Path, suite: Suite[Any], content: Mapping[str, Any]) -> str:

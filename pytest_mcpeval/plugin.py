@@ -12,7 +12,7 @@ from pytest_mcpeval.fixtures import (
     mcpeval_client,
     mcpeval_expect,
 )
-from pytest_mcpeval.settings import add_options, is_enabled
+from pytest_mcpeval.options import add_options, is_enabled
 
 __all__ = [
     "mcpeval_async_call",

@@ -15,7 +15,6 @@ import pytest
 from pytest_mcpeval.executing import (
     LABEL_ATTRIBUTE,
     OUTCOME_ATTRIBUTE,
-    SAMPLE_ATTRIBUTE,
     SELECTIONS_ATTRIBUTE,
 )
 from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
@@ -24,6 +23,7 @@ from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.samples import SAMPLE_ATTRIBUTE
 
 GATE_ATTRIBUTE = "mcpeval_gate"
 

@@ -21,6 +21,9 @@ could not ask. ``skipped`` and ``xfailed``: set aside by a mark, and counted apa
 """
 
 
+SAMPLE_ATTRIBUTE = "mcpeval_sample"
+"""The attribute of a pytest report that holds a sample as JSON."""
+
 LONGEST_INTEGER = 4_000
 """Bits; Python refuses to write or read longer ones than some 14,000 (4,300 digits)."""
 

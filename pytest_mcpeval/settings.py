@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,29 +10,7 @@ from typing import Any
 
 import pytest
 
-DATA_FILE_PATTERNS = (
-    "*.eval.yaml",
-    "*.eval.yml",
-    "*.eval.json",
-    "*.eval.jsonl",
-    "agent.yaml",
-    "*.agent.yaml",
-    "*.golden.*",
-    "*.attacks.*",
-    "*.scenarios.*",
-)
-
-
-DATASET_DIRECTORIES = ("datasets",)
-
-DEPENDENT_OPTIONS = (
-    "mcpeval_bless",
-    "mcpeval_report",
-    "mcpeval_project",
-    "mcpeval_tag",
-    "mcpeval_difficulty",
-    "mcpeval_concurrency",
-)
+from pytest_mcpeval.options import DATA_FILE_PATTERNS, DATASET_DIRECTORIES
 
 
 @dataclass(frozen=True)
@@ -57,96 +34,6 @@ class Settings:
     bless: bool = False
     report_directory: Path | None = None
     cache_directory: Path | None = None
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Declare every option and ini key of the plugin."""
-    group = parser.getgroup("mcpeval", "evals of MCP systems (pytest-mcpeval)")
-    group.addoption(
-        "--mcpeval", action="store_true", help="collect and run evals; without it the plugin is inert"
-    )
-    group.addoption(
-        "--mcpeval-bless",
-        action="store_true",
-        help="write the baselines of this run; refused when the run is red, partial or filtered",
-    )
-    group.addoption("--mcpeval-report", metavar="DIR", help="write report.json and report.md into DIR")
-    group.addoption(
-        "--mcpeval-project",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only cases of this project (repeatable)",
-    )
-    group.addoption(
-        "--mcpeval-tag",
-        action="append",
-        default=[],
-        metavar="TAG",
-        help="only cases with this tag (repeatable)",
-    )
-    group.addoption(
-        "--mcpeval-difficulty",
-        action="append",
-        default=[],
-        metavar="LEVEL",
-        choices=("basic", "intermediate", "advanced"),
-        help="only cases of this difficulty: basic, intermediate or advanced (repeatable)",
-    )
-    group.addoption(
-        "--mcpeval-concurrency",
-        type=_positive,
-        metavar="N",
-        help="calls in flight at once, for every suite (a suite's own `concurrency` otherwise)",
-    )
-    group.addoption(
-        "--mcpeval-retriever",
-        metavar="RETRIEVER",
-        help="the search that retrieval suites evaluate instead of their own: bm25, tfidf, "
-        "python:pkg.mod:search, fixture:NAME, command:PROGRAM, or a JSON mapping as in mcpeval.yaml",
-    )
-    parser.addini(
-        "mcpeval", "collect and run evals without --mcpeval on the command line", "bool", default=False
-    )
-    parser.addini(
-        "mcpeval_datasets",
-        "directories in which every data file is a suite",
-        "args",
-        default=list(DATASET_DIRECTORIES),
-    )
-    parser.addini(
-        "mcpeval_files",
-        "names of data files outside the dataset directories",
-        "args",
-        default=list(DATA_FILE_PATTERNS),
-    )
-    parser.addini(
-        "mcpeval_ignore",
-        "globs, relative to the root directory, of data files to leave alone",
-        "args",
-        default=[],
-    )
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"expected a whole number from 1, found {text!r}")
-    return int(text)
-
-
-def is_enabled(config: pytest.Config) -> bool:
-    """Whether this session was asked to run evals.
-
-    Raises:
-        pytest.UsageError: It was not, and an option was given that has no effect without.
-    """
-    if config.getoption("mcpeval") or config.getini("mcpeval"):
-        return True
-    given = [name for name in DEPENDENT_OPTIONS if config.getoption(name)]
-    if given:
-        option = "--" + given[0].replace("_", "-")
-        raise pytest.UsageError(f"{option} has no effect without --mcpeval (or the ini key mcpeval = true)")
-    return False
 
 
 def settings_from(config: pytest.Config) -> Settings:

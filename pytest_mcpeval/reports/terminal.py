@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.gates import GateResult, Verdict
     from pytest_mcpeval.judging import Evaluation
 
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 FIGURES_WIDTH = 30
 """Columns left to the right of names."""
 LONGEST_NAME = 70
@@ -131,7 +132,10 @@ class _Section:
     def _wrapped(self, message: str) -> Iterator[str]:
         room = max(20, self._width - 5)
         for line in visible(message).splitlines():
-            yield from textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False)
+            # A number stays beside its unit.
+            bound = line.replace(" %", f"{NO_BREAK_SPACE}%")
+            for part in textwrap.wrap(bound, room, break_long_words=False, break_on_hyphens=False):
+                yield part.replace(NO_BREAK_SPACE, " ")
 
     def verdict(self, verdict: Verdict) -> None:
         self._reporter.write("verdict: ", bold=True)

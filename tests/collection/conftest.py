@@ -32,7 +32,8 @@ def run(pytester: pytest.Pytester) -> RunPytest:
     """Run pytest with evals in this process."""
 
     def run_pytest(*arguments: str) -> pytest.RunResult:
-        return pytester.runpytest_inprocess("--mcpeval", *arguments)
+        # pytest-asyncio warns about an ini key that the small projects do not have.
+        return pytester.runpytest_inprocess("--mcpeval", "-p", "no:asyncio", *arguments)
 
     return run_pytest
 

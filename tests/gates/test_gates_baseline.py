@@ -186,6 +186,13 @@ def test_a_run_with_a_dead_worker_is_refused(blessed: Project) -> None:
     assert untouched(blessed)
 
 
+def test_two_suites_that_name_one_file_are_refused(blessed: Project) -> None:
+    settings = {"gates": {"no_new_failures": True}, "baseline": "suite.baseline.json"}
+    blessed.suite("other.yaml", case("o-ok"), **settings)
+    refused(blessed.run(*BLESS), "name the same file datasets/suite.baseline.json")
+    assert untouched(blessed)
+
+
 def test_nothing_to_bless_is_a_failure(tmp_path: Path) -> None:
     project = Project.at(tmp_path)
     project.suite("plain.yaml", case("a"))

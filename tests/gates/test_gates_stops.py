@@ -33,11 +33,16 @@ def message(run: Run) -> str:
     return str(gate["message"])
 
 
-@SERIAL_AND_WORKERS
 @pytest.mark.parametrize(
-    "chosen",
-    [("-k", "a-1"), ("-m", "chosen"), ("datasets/gated.yaml::a-1",), ("--mcpeval-tag=chosen",)],
-    ids=["-k", "-m", "id", "--mcpeval-tag"],
+    ("mode", "chosen"),
+    [
+        ((), ("-k", "a-1")),
+        (("-n0",), ("-k", "a-1")),
+        (("-n2",), ("-k", "a-1")),
+        ((), ("-m", "chosen")),
+        ((), ("datasets/gated.yaml::a-1",)),
+        (("-n2",), ("--mcpeval-tag=chosen",)),
+    ],
 )
 def test_a_filtered_run_evaluates_no_gate(project: Project, mode: Mode, chosen: Mode) -> None:
     run = project.run(*mode, *REPORTS, *chosen, *(["datasets"] if "::" not in chosen[0] else []))
@@ -100,16 +105,26 @@ def test_control_c_in_the_middle_of_a_call(tmp_path: Path, mode: Mode) -> None:
     assert "INTERNALERROR" not in run.out + run.err
 
 
-def test_control_c_before_anything_was_reported(tmp_path: Path) -> None:
-    project = Project.at(tmp_path, transport="stdio")
-    project.suite(
-        "1.yaml", *(case(f"s-{n}", "sleep", input={"seconds": 60}) for n in (1, 2)), gates={"pass_rate": 1}
-    )
-    for mode in ((), ("-n2",)):
-        (tmp_path / "asleep").unlink(missing_ok=True)
-        run = _interrupted(project, *mode, *REPORTS, "datasets")
-        assert run.status == 2
-        assert run.gates() == {"1::pass_rate": "not_evaluated"}
+SLOW_SETUP = """
+import time
+import pytest
+
+@pytest.fixture(autouse=True)
+def slow():
+    open("asleep", "w").close()
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
+def test_control_c_before_anything_was_reported(tmp_path: Path, mode: Mode) -> None:
+    project = Project.at(tmp_path)
+    project.write("conftest.py", SLOW_SETUP)
+    project.suite("1.yaml", case("one"), case("two"), gates={"pass_rate": 1})
+    run = _interrupted(project, *mode, *REPORTS, "datasets")
+    assert run.status == 2
+    assert run.gates() == {"1::pass_rate": "not_evaluated"}
+    assert message(run) == "not evaluated: stopped after 0 of 2 cases"
 
 
 def _interrupted(project: Project, *arguments: str) -> Run:
@@ -148,14 +163,6 @@ def test_a_worker_that_dies_fails_the_gate_that_names_the_case(tmp_path: Path, r
     assert run.report()["verdict"] == "error"
     assert run.line_with("FAILED datasets/gated.yaml::gates::pass_rate")
     assert run.junit()["pass_rate"].find("failure") is not None
-
-
-def test_a_worker_that_dies_fails_the_gate_even_if_the_run_stops_there(tmp_path: Path) -> None:
-    project = Project.at(tmp_path)
-    project.suite("gated.yaml", case("deadly", "crash"), gates={"pass_rate": 0.0})
-    run = project.run("-n1", "-x", *REPORTS, "datasets")
-    assert run.gates() == {"gated::pass_rate": "failed"}
-    assert message(run).startswith("1 of 1 cases missing: deadly")
 
 
 def test_no_worker_that_lives_long_enough_to_run_anything(tmp_path: Path) -> None:

@@ -160,6 +160,8 @@ def test_killing_pytest_leaves_no_server(project: pytest.Pytester) -> None:
         assert process.poll() is None, "pytest ended before it was killed"
     servers = victim.children(recursive=True)
     process.kill()
-    process.communicate()
+    # Not communicate(): on Python 3.11.2 it fails, because pytester has closed the standard input.
+    with process:
+        process.wait()
     _, alive = psutil.wait_procs(servers, timeout=15)
     assert not alive

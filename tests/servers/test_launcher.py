@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,10 @@ def test_a_closed_output_reaches_the_reader(tmp_path: Path) -> None:
 def test_what_the_server_leaves_is_ended(tmp_path: Path) -> None:
     run = command(tmp_path / "status.json", "sh", "-c", "trap '' TERM; sleep 1000 >&- 2>&- & echo $!")
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert not runs(int(done.stdout))
+    # SIGKILL was sent before the launcher ended; a busy system takes a moment to carry it out.
+    deadline = time.monotonic() + GONE_SECONDS
+    while runs(int(done.stdout)):
+        assert time.monotonic() < deadline, "left running"
 
 
 def test_told_to_stop_it_insists(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from pytest_mcpeval.samples import Sample
 
 def gate_names(gates: GatesModel) -> list[str]:
     """The gates a suite has, in the order they are reported."""
-    return [name for name in GatesModel.model_fields if getattr(gates, name) not in (None, False)]
+    values = {name: getattr(gates, name) for name in GatesModel.model_fields}
+    # Not by truth: a threshold of 0 is one.
+    return [name for name, value in values.items() if value is not None and value is not False]
 
 
 def judge_gates(

@@ -1,0 +1,306 @@
+"""What is said about a suite that cannot be used: everything at once, at its line, with a suggestion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.collection.conftest import RunPytest
+from tests.collection.runtimes import problems_of, runtime_at
+from tests.support import Project, case
+
+FIRST_CASE = """\
+server: tiny
+tests:
+- id: one
+  tool: echo
+  input: {text: x}
+  expected:
+    validations:
+    - {type: contains, value: x}
+"""
+STEPS = """\
+server: tiny
+tests:
+- id: one
+  steps:
+  - tool: add
+    input: {a: 1, b: 2}
+    capture: {sum: $.result}
+  - tool: echo
+    input: {text: "${sum}"}
+    expected:
+      validations: [{type: contains, value: "3"}]
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    Project.at(tmp_path)
+    (tmp_path / "datasets").mkdir()
+    return tmp_path
+
+
+def problems(root: Path, text: str, name: str = "a.yaml") -> list[str]:
+    path = root / "datasets" / name
+    path.write_text(text, encoding="utf-8")
+    return problems_of(runtime_at(root), path)
+
+
+def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
+    for text in (FIRST_CASE, STEPS):
+        (root / "datasets" / "a.yaml").write_text(text)
+        assert runtime_at(root).suite(root / "datasets" / "a.yaml") is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("server: tiny", "sever: tiny", '1: unknown key "sever" (did you mean "server"?)'),
+        (
+            "server: tiny",
+            "server: tinyy",
+            "1: unknown server 'tinyy' (did you mean \"tiny\"?) (defined: tiny)",
+        ),
+        ("server: tiny", "timeout: soon", '1: timeout: expected a number, found "soon"'),
+        (
+            "server: tiny",
+            "gates: {pass_rat: 1}",
+            '1: gates: unknown key "pass_rat" (did you mean "pass_rate"?)',
+        ),
+        (
+            "server: tiny",
+            "gates: {pass_rate: 2}",
+            "1: gates.pass_rate: expected a number of at most 1, found 2",
+        ),
+        (
+            "server: tiny",
+            "gates: {no_new_failures: true}",
+            "1: gates.no_new_failures compares with a committed",
+        ),
+        ("server: tiny", "marks: {skp: x}", '1: marks: unknown key "skp" (did you mean "skip"?)'),
+        ("server: tiny", "marks: {xfail: {strict: true}}", '1: marks.xfail: missing required key "reason"'),
+        ("id: one", "ids: one", '3: tests[0]: unknown key "ids" (did you mean "id"?)'),
+        ("tool: echo", "tol: echo", '4: tests[0]: unknown key "tol" (did you mean "tool"?)'),
+        ("  tool: echo\n", "", "3: tests[0]: lacks `tool`"),
+        (
+            "tool: echo",
+            "tool: echo\n  difficulty: bsic",
+            '5: tests[0].difficulty: expected "basic", "intermediate"',
+        ),
+        ("tool: echo", "tool: echo\n  server: tinyy", "5: unknown server 'tinyy' (did you mean \"tiny\"?)"),
+        ("tool: echo", "tool: echo\n  fixtures: [a b]", "5: tests[0].fixtures[0]: "),
+        ("tool: echo", "tool: echo\n  tags: [1]", "5: tests[0].tags[0]: expected a text, found 1; quote it"),
+        ("input: {text: x}", "input: x", '5: tests[0].input: expected a mapping, found "x"'),
+        (
+            "validations:",
+            "validation:",
+            '7: tests[0].expected: unknown key "validation" (did you mean "validations"?)',
+        ),
+        ("validations:", "expectedKeyword:", '7: tests[0].expected: unknown key "expectedKeyword"'),
+        ("type: contains", "type: contain", "8: unknown check type 'contain', did you mean \"contains\"?"),
+        ("type: contains", "typ: contains", "8: unknown key 'typ', did you mean \"type\"?"),
+        ("value: x", "valu: x", '8: unknown key "valu", did you mean "value"?'),
+        ("value: x", "value: 1", "8: expected text, found 1"),
+        ("type: contains, value: x", "type: matches_regex, pattern: (", "8: "),
+        ("type: contains, value: x", "not: {type: contain, value: x}", "8: unknown check type 'contain'"),
+        ("type: contains, value: x", "any_of: []", "8: any_of needs a list of at least one check"),
+        (
+            "- {type: contains, value: x}",
+            "- has_citation",
+            '8: tests[0].expected.validations[0]: expected a mapping, found "has_citation"',
+        ),
+        (
+            "validations:\n    - {type: contains, value: x}",
+            "validations: []",
+            "6: tests[0].expected: is empty, so the case could never fail",
+        ),
+        (
+            "expected:\n    validations:\n    - {type: contains, value: x}",
+            "expected: {}",
+            "6: tests[0].expected: is empty",
+        ),
+        (
+            "expected:\n    validations:\n    - {type: contains, value: x}",
+            "expected:",
+            "3: tests[0]: lacks `expected`",
+        ),
+        ("tests:", "tests: []\nname:", "2: tests: expected at least 1 entry, found a list with 0 entries"),
+    ],
+)
+def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> None:
+    assert FIRST_CASE.count(old) == 1
+    found = problems(root, FIRST_CASE.replace(old, new))
+    assert any(line.startswith(f"datasets/a.yaml:{expected}") for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("steps:", "step:", '4: tests[0]: unknown key "step" (did you mean "steps"?)'),
+        ("tool: add", "tol: add", '5: tests[0].steps[0]: unknown key "tol" (did you mean "tool"?)'),
+        ("tool: add", "tool: add\n    prompt: x", "5: tests[0].steps[0]: needs exactly one of `tool`"),
+        ("capture:", "captur:", '7: tests[0].steps[0]: unknown key "captur" (did you mean "capture"?)'),
+        ("{sum: $.result}", "{sum: '$.['}", "7: '$.[' is not a JSONPath"),
+        (
+            "{sum: $.result}",
+            "{smu: $.result}",
+            '8: ${sum} is not captured by an earlier step (did you mean "smu"?)',
+        ),
+        ("${sum}", "${later}", "8: ${later} is not captured by an earlier step (captured: sum)"),
+        (
+            'value: "3"',
+            'value: "${smu}"',
+            "11: ${smu} is not captured by any step so far; did you mean ${sum}?",
+        ),
+        ('[{type: contains, value: "3"}]', "[]", "10: tests[0].steps[1].expected: is empty"),
+        ("- id: one", "- id: one\n  tool: echo", "3: tests[0]: has both `steps` and `tool`"),
+    ],
+)
+def test_a_mistake_in_steps(root: Path, old: str, new: str, expected: str) -> None:
+    assert STEPS.count(old) == 1
+    found = problems(root, STEPS.replace(old, new))
+    assert any(line.startswith(f"datasets/a.yaml:{expected}") for line in found), found
+
+
+def test_a_literal_placeholder_in_a_check_is_no_mistake(root: Path) -> None:
+    (root / "datasets" / "a.yaml").write_text(STEPS.replace('value: "3"', 'value: "${HOME}"'))
+    assert runtime_at(root).suite(root / "datasets" / "a.yaml") is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "a b", "a/b", "a::b", "a\n", "a\nb", ".a", "-a", "é", "日本", "a\x1b[31m", "x" * 81, "a[b]", "a@b"],
+)
+def test_bad_ids(project: Project, run: RunPytest, name: str) -> None:
+    project.suite("a.yaml", case(name))
+    result = run()
+    result.assert_outcomes(errors=1)
+    result.stdout.re_match_lines(
+        [r"datasets/a\.yaml:\d+: tests\[0\]\.id: expected a text that matches \^\[A-Za"]
+    )
+    result.stdout.no_fnmatch_line("*\x1b[[]31m*")
+
+
+def test_ids_at_the_limits(root: Path) -> None:
+    tests = [case(name) for name in ("x" * 80, "0", "A.b_c-d")]
+    path = Project(root).suite("a.yaml", *tests)
+    suite = runtime_at(root).suite(path)
+    assert suite is not None
+    assert [found.id for found in suite.cases] == ["x" * 80, "0", "A.b_c-d"]
+
+
+def test_duplicate_ids(root: Path) -> None:
+    text = FIRST_CASE + FIRST_CASE.partition("tests:\n")[2] * 2
+    assert problems(root, text) == [
+        "datasets/a.yaml:9: duplicate id 'one': first used on line 3",
+        "datasets/a.yaml:15: duplicate id 'one': first used on line 3",
+    ]
+
+
+def test_all_mistakes_of_a_file_at_once(project: Project, run: RunPytest) -> None:
+    text = (
+        FIRST_CASE
+        + """\
+- id: two
+  tool: echo
+  input: {text: x}
+  difficulty: hard
+  expected: {validations: [{type: nonsense}, {type: contains}]}
+- id: one
+  tool: echo
+  input: {text: x}
+  server: nobody
+  expected: {validations: [{type: contains, vaule: x}]}
+"""
+    )
+    project.write("datasets/schema.yaml", text.replace("id: two", "id: two two"))
+    project.write("datasets/meaning.yaml", text.replace("  difficulty: hard\n", ""))
+    result = run()
+    result.assert_outcomes(errors=2)
+    result.stdout.re_match_lines(
+        [
+            r"datasets/meaning.yaml:12: unknown check type 'nonsense'.*",
+            r"datasets/meaning.yaml:12: the key \"value\" is missing",
+            r"datasets/meaning.yaml:13: duplicate id 'one': first used on line 3",
+            r"datasets/meaning.yaml:16: unknown server 'nobody' \(defined: tiny\)",
+            r"datasets/meaning.yaml:17: .*\"vaule\", did you mean \"value\".*",
+            r"datasets/schema.yaml:9: tests\[1\].id: .*",
+            r"datasets/schema.yaml:12: tests\[1\].difficulty: .*",
+        ]
+    )
+
+
+def test_a_wrong_server_of_the_suite_is_told_once_and_of_cases_each_time(root: Path) -> None:
+    (root / "datasets" / "mcpeval.yaml").write_text("# servers\nscenario:\n- server: nobody\n")
+    rows = [case("a"), case("b"), case("c", server="nobody"), case("d", server="nobody")]
+    path = Project(root).suite("a.yaml", *rows)
+    found = problems_of(runtime_at(root), path)
+    words = "unknown server 'nobody' (defined: tiny)"
+    assert found[0] == f"datasets/a.yaml:1: {words}; `server` comes from datasets/mcpeval.yaml:3"
+    assert len(found) == 3
+    assert all(line.endswith(words) for line in found[1:])
+
+
+def test_no_server_is_named(root: Path) -> None:
+    servers = {"a": {"url": "http://a"}, "b": {"url": "http://b"}}
+    Project(root).write_json(".mcp.json", {"mcpServers": servers})
+    path = Project(root).suite("a.yaml", case("one"))
+    assert problems_of(runtime_at(root), path) == [
+        "datasets/a.yaml:1: no server is named: say `server:` here or in mcpeval.yaml (defined: a, b)"
+    ]
+
+
+@pytest.mark.parametrize("where", ["suite", "project file"])
+def test_unknown_tool_aliases(root: Path, where: str) -> None:
+    tools = {"say": "echo", "plus": "add"}
+    settings: dict[str, Any] = {"tools": tools} if where == "suite" else {}
+    origin = ""
+    if where == "project file":
+        Project(root).write_json("datasets/mcpeval.yaml", {"scenario": [{"tools": tools}]})
+        origin = "; `tools` comes from datasets/mcpeval.yaml:"
+    path = Project(root).suite(
+        "a.yaml", case("one", "say"), case("two", "echo"), case("three", "sya"), **settings
+    )
+    (found,) = problems_of(runtime_at(root), path)
+    assert "unknown tool alias 'sya' (did you mean \"say\"?); `tools:` knows plus, say" + origin in found
+
+
+def test_seed_spellings_and_ours_are_both_read(root: Path) -> None:
+    text = FIRST_CASE.replace("    validations:", "    expected_keywords: [x]\n    validations:").replace(
+        "tool: echo", "tool: echo\n  sendProject: false"
+    )
+    (root / "datasets" / "a.yaml").write_text(text)
+    suite = runtime_at(root).suite(root / "datasets" / "a.yaml")
+    assert suite is not None
+    assert [check.name for check in suite.cases[0].spec.steps[0].checks] == ["contains", "contains"]
+
+
+def test_a_suite_of_the_seed_s_shape_with_every_field(project: Project, run: RunPytest) -> None:
+    row = {
+        "id": "mina-basic-001",
+        "name": "What is o1js?",
+        "description": "d",
+        "tool": "echo",
+        "project": "mina",
+        "difficulty": "basic",
+        "input": {"text": "hello"},
+        "tags": ["concept"],
+        "expected": {
+            "validations": [
+                {"type": "contains", "value": "HELLO", "caseSensitive": False},
+                {"type": "contains_any", "values": ["hello", "x"]},
+                {"type": "contains_all", "values": ["hell", "o"]},
+                {"type": "matches_regex", "pattern": "^hel+o$"},
+                {"type": "min_length", "chars": 5},
+            ],
+            "expectedKeywords": ["hello"],
+            "forbiddenKeywords": ["solana"],
+        },
+    }
+    suite = {"name": "Mina", "project": "mina", "version": "1.0.0", "tests": [row]}
+    project.write_json("datasets/mcpeval.yaml", {"scenario": [{"send_project": False}]})
+    project.write_json("datasets/mina.json", suite)
+    run().assert_outcomes(passed=1)

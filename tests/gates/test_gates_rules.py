@@ -1,0 +1,142 @@
+"""Gates as pure functions: thresholds, completeness, verdicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_mcpeval.gates import (
+    GateResult,
+    at_least,
+    at_most,
+    completeness,
+    fail_closed,
+    figure,
+    names,
+    overall,
+)
+from pytest_mcpeval.kinds.scenario.gates import gate_names, judge_gates
+from pytest_mcpeval.kinds.scenario.metrics import percentile
+from pytest_mcpeval.kinds.scenario.schema import GatesModel
+from pytest_mcpeval.samples import Outcome, Sample
+
+PASSED = GateResult("s", "g", "passed", "fine")
+
+
+def sample(case: str, outcome: Outcome = "passed", confidence: float = 0, milliseconds: float = 0) -> Sample:
+    measured, run = {"confidence": confidence}, {"processingTimeMs": milliseconds}
+    return Sample("s", "scenario", case, outcome, measured=measured, run=run)
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "holds"),
+    [(0.9, 0.9, True), (0.1 + 0.2, 0.3, True), (0.3, 0.1 + 0.2, True), (0.899, 0.9, False), (None, 0, False)],
+)
+def test_at_least_has_slack_for_floats_and_none_for_absence(
+    value: float | None, limit: float, holds: bool
+) -> None:
+    assert (at_least("s", "g", value, limit).verdict == "passed") is holds
+
+
+def test_at_most() -> None:
+    assert at_most("s", "g", 0.1 + 0.2, 0.3).verdict == "passed"
+    found = at_most("s", "g", 12_345.6, 5_000, unit=" ms")
+    assert (found.verdict, found.message) == ("failed", "12,346 ms, wanted at most 5,000 ms")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0, "0"), (33.3333, "33.33"), (100, "100"), (999.96, "1000"), (1e6, "1,000,000")]
+)
+def test_figures(value: float, shown: str) -> None:
+    assert figure(value) == shown
+
+
+def test_many_ids_are_counted() -> None:
+    assert names(["a", "b"]) == "a, b"
+    assert names([str(n) for n in range(12)], limit=3) == "0, 1, 2 and 9 more"
+
+
+def test_a_deselected_case_leaves_nothing_to_judge() -> None:
+    found = completeness(["a", "b"], {"a"}, {"a": sample("a")}, stopped=False)
+    (gate,) = fail_closed([PASSED], found)
+    assert (gate.verdict, gate.message) == ("not_evaluated", "not evaluated: 1 of 2 cases selected")
+
+
+def test_a_stop_leaves_nothing_to_judge_unless_all_was_measured() -> None:
+    part = completeness(["a", "b"], {"a", "b"}, {"a": sample("a")}, stopped=True)
+    assert [gate.verdict for gate in fail_closed([PASSED], part)] == ["not_evaluated"]
+    whole = completeness(["a"], {"a"}, {"a": sample("a")}, stopped=True)
+    assert fail_closed([PASSED], whole) == [PASSED]
+
+
+def test_a_crashed_case_is_missing_though_the_session_was_stopped() -> None:
+    found = completeness(["a"], {"a"}, {}, stopped=True, crashed={"a"})
+    (gate,) = fail_closed([PASSED], found)
+    assert (gate.verdict, gate.message) == ("failed", "1 of 1 cases missing: a; fine")
+    others_too = completeness(["a", "b"], {"a", "b"}, {}, stopped=True, crashed={"a"})
+    assert others_too.partial
+
+
+def test_missing_cases_and_cases_in_error_fail_every_gate() -> None:
+    samples = {"a": sample("a"), "b": sample("b", "error")}
+    found = completeness(["a", "b", "c"], {"a", "b", "c"}, samples, stopped=False)
+    broken = GateResult("s", "h", "error", "no baseline")
+    first, second = fail_closed([PASSED, broken], found)
+    assert first.verdict == "failed"
+    assert first.message == "1 of 3 cases missing: c; 1 of 3 cases in error: b; fine"
+    assert second.verdict == "error"
+
+
+def test_only_set_aside_cases_are_no_measurement() -> None:
+    found = completeness(["a"], {"a"}, {"a": sample("a", "skipped")}, stopped=False)
+    assert fail_closed([PASSED], found)[0].message == "no case was measured; fine"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "facts", "expected"),
+    [
+        ([], {}, "passed"),
+        (["passed", "not_evaluated"], {}, "not_evaluated"),
+        (["not_evaluated", "failed"], {}, "failed"),
+        (["failed", "error"], {}, "error"),
+        (["passed"], {"partial": True}, "not_evaluated"),
+        (["passed"], {"partial": True, "failed": True}, "failed"),
+        (["passed"], {"failed": True, "errors": True}, "error"),
+    ],
+)
+def test_the_worst_part_is_the_verdict(verdicts: list[str], facts: dict[str, bool], expected: str) -> None:
+    gates = [GateResult("s", "g", verdict, "") for verdict in verdicts]  # type: ignore[arg-type]
+    given = {"failed": False, "errors": False, "partial": False, **facts}
+    assert overall(gates, **given) == expected
+
+
+def test_every_threshold_of_a_suite_is_a_gate() -> None:
+    thresholds = GatesModel(pass_rate=0.0, average_confidence=0.0, p95_latency_ms=1, no_new_failures=True)
+    expected = ["pass_rate", "average_confidence", "p95_latency_ms", "no_new_failures"]
+    assert gate_names(thresholds) == expected
+    judged = judge_gates("s", thresholds, [sample("a")], {"a": "passed"})
+    assert [gate.name for gate in judged] == expected
+    assert gate_names(GatesModel()) == []
+
+
+def test_average_confidence_is_over_cases_that_report_one() -> None:
+    samples = [sample("a", confidence=80), sample("b", "tolerated", confidence=60), sample("c")]
+    (gate,) = judge_gates("s", GatesModel(average_confidence=70), samples, None)
+    assert (gate.verdict, gate.value) == ("passed", 70)
+    (gate,) = judge_gates("s", GatesModel(average_confidence=1), [sample("c")], None)
+    assert (gate.verdict, gate.value) == ("failed", None)
+    assert gate.message == "no case reported a value; wanted at least 1 %"
+
+
+def test_latency_is_the_nearest_rank() -> None:
+    samples = [sample(str(n), milliseconds=n) for n in range(1, 101)]
+    (gate,) = judge_gates("s", GatesModel(p95_latency_ms=95), samples, None)
+    assert (gate.verdict, gate.value, gate.timed) == ("passed", 95, True)
+    assert percentile([5.0], 0.95) == 5.0
+    assert percentile([1.0, 2.0], 0.5) == 1.0
+
+
+def test_expected_failures_do_not_count() -> None:
+    samples = [sample("a"), sample("b", "xfailed"), sample("c", "skipped"), sample("d", "tolerated")]
+    (gate,) = judge_gates("s", GatesModel(pass_rate=0.5), samples, None)
+    assert (gate.verdict, gate.value) == ("passed", 0.5)
+    assert gate.message == "1 of 2 cases passed (50 %), wanted at least 50 %; not passed: d"
