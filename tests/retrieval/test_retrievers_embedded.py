@@ -81,10 +81,12 @@ def test_a_corpus_without_words_finds_nothing(way: str, rows: list[dict[str, Any
 
 @pytest.mark.parametrize("way", ["bm25", "tfidf"])
 def test_equal_scores_keep_the_order_of_the_corpus(way: str) -> None:
-    names = [f"s{number}:t" for number in range(40)]
+    names = [f"s{number}:t" for number in range(600)]
     random.Random(7).shuffle(names)
-    corpus = Corpus.of([row(name, "find the needle") for name in names])
-    assert ids(way, "needle", 40, corpus) == names
+    corpus = Corpus.of(
+        [row(name, ["needle", "hay", "needle and hay"][at % 3]) for at, name in enumerate(names)]
+    )
+    assert ids(way, "needle", 600, corpus) == [*names[0::3], *names[2::3]]
 
 
 @pytest.mark.parametrize("way", ["bm25", "tfidf"])

@@ -27,6 +27,7 @@ from pytest_mcpeval.kinds.retrieval.retrievers import (
     ask,
     make_retriever,
 )
+from pytest_mcpeval.kinds.retrieval.retrievers.filling import filled
 from pytest_mcpeval.servers import Connections, ServerDefinition, ServerStartError
 
 DATASETS = Path(__file__).parents[2] / "datasets" / "retrieval"
@@ -207,6 +208,15 @@ def test_servers_that_are_not_there(connections: Connections) -> None:
     missing = {"proxy": ServerDefinition("proxy", "stdio", "no-such-program-here")}
     with pytest.raises(ServerStartError):
         retriever(options, connections, missing).open()
+
+
+def test_placeholders_are_filled_in_everywhere_and_keep_the_type_of_the_limit() -> None:
+    template = {"q": "{query}", "n": "{limit}", "deep": [{"text": "top {limit} of {query}"}, 5, None, "{x}"]}
+    assert filled(template, "{limit}", 7) == {
+        "q": "{limit}",
+        "n": 7,
+        "deep": [{"text": "top 7 of {limit}"}, 5, None, "{x}"],
+    }
 
 
 class Web(BaseHTTPRequestHandler):

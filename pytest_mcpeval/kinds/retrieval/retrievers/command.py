@@ -131,10 +131,11 @@ class CommandRetriever:
         directory = Path(definition.cwd or ".")
         if not directory.is_dir():
             raise RetrieverStartError(self.name, f"its directory does not exist: {directory}")
-        started = launch(definition, files, inherited_environment(self._environ))
+        inherited = inherited_environment(self._environ)
+        started = launch(definition, files, inherited)
         if shutil.which(_as_path(definition.command, directory), path=started.env["PATH"]) is None:
             raise RetrieverStartError(self.name, f"there is no program {definition.command!r}")
-        return _Process([started.command, *started.args], directory, started.env, files)
+        return _Process([started.command, *started.args], directory, {**inherited, **started.env}, files)
 
     def _drop(self) -> None:
         process, self._process = self._process, None
