@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.servers.response import Response
 from tests.collection.runtimes import runtime_at
 from tests.support import Project
 
@@ -31,6 +33,12 @@ def give(value: Any) -> dict[str, Any]:
 @server.tool(structured_output=False)
 def say(value: Any) -> str:
     """The value as JSON text."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+@server.tool()
+def wrapped(value: Any) -> str:
+    """The value as JSON text, which is structured content under `result` as well."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -140,3 +148,39 @@ def test_a_value_that_makes_no_check_is_one_failed_check(runtime: Runtime, negat
     assert (wrong.status, right.status) == ("failed", "passed")
     assert wrong.message.startswith("with the captured values this is no check: ")
     assert "\n" not in wrong.message
+
+
+WRAPPED = {"results": [{"id": 7}, {"id": 8}]}
+
+
+def test_json_in_a_text_that_is_wrapped_is_seen_by_checks_and_captures(runtime: Runtime) -> None:
+    checks = [
+        {"type": "json_path", "path": "$.results[0].id", "equals": 7},
+        {"type": "min_results", "count": 2},
+        {"type": "max_results", "count": 2},
+        {"type": "json_path", "path": "$.result", "value_type": "string", "source": "structured"},
+    ]
+    step = {"tool": "wrapped", "input": {"value": WRAPPED}, "expected": {"validations": checks}}
+    captured = {"type": "equals", "value": "8"}
+    sample = sample_of(runtime, {**step, "capture": {"id": "$.results[1].id"}}, {**say("${id}", captured)})
+    assert sample.outcome == "passed", sample
+    assert sample.run["answers"][0]["structured"] == {"result": texts(sample)[0]}
+
+
+@pytest.mark.parametrize("value", [7, "x", None])
+def test_a_wrapped_text_that_holds_no_array_or_object_stays_under_result(
+    runtime: Runtime, value: Any
+) -> None:
+    check = {"type": "json_path", "path": "$.result", "value_type": "string"}
+    step = {"tool": "wrapped", "input": {"value": value}, "expected": {"validations": [check]}}
+    sample = sample_of(runtime, {**step, "capture": {"id": "$.result"}})
+    assert sample.outcome == "passed", sample
+
+
+@pytest.mark.parametrize(
+    "structured",
+    [{"result": "[1]", "more": 1}, {"results": "[1]"}, {"result": "[2]"}, {"result": [1]}],
+)
+def test_other_structured_content_is_what_counts(structured: Any) -> None:
+    check = BUILTIN.parse({"type": "equals", "value": structured, "path": "$"})
+    assert check.evaluate(Response("[1]", structured=structured)).passed
