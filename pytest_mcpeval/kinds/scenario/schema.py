@@ -31,7 +31,7 @@ def _fixture_name(name: str) -> str:
 CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 FixtureName = Annotated[str, AfterValidator(_fixture_name)]
 Text = Annotated[str, StringConstraints(min_length=1)]
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Difficulty = Literal["basic", "intermediate", "advanced"]
 Rule = dict[str, Any]
