@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -51,6 +52,9 @@ ACTING_MARKERS = frozenset(
     }
 )
 """Markers that make pytest or a plugin act: a trait of that name is not turned into a marker."""
+
+WORDS_OF_EXPRESSIONS = frozenset({"and", "or", "not", "None", "True", "False"})
+"""What ``-m`` reads as something else than a marker."""
 
 NOT_IN_MARKERS = re.compile(r"[^\w+.\[\]\\/-]+")
 """What neither ``-m`` nor the registration of a marker can express; a hyphen stands for it."""
@@ -124,15 +128,16 @@ class ProjectFileCollector(pytest.File):
 
 
 class SuiteFile(pytest.Module):
-    """One data file. A `pytest.Module` without a Python module, so that fixtures of every scope work."""
+    """One data file. A `pytest.Module` with an empty Python module, so that fixtures of every scope work."""
 
-    obj = None
     runtime: Runtime
 
     @classmethod
     def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> SuiteFile:
         """The collector of one data file."""
         collector: SuiteFile = cls.from_parent(parent, path=path)
+        collector.obj = ModuleType(path.stem)  # for fixtures that ask for `request.module`
+        collector.obj.__file__ = str(path)
         collector.runtime = runtime
         return collector
 
@@ -235,7 +240,7 @@ def _marker_names(traits: Mapping[str, Any]) -> list[str]:
     for value in traits.values():
         found.update(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))
     names = dict.fromkeys(NOT_IN_MARKERS.sub("-", name).strip("-").lstrip("_") for name in found)
-    return [name for name in names if name and name not in ACTING_MARKERS]
+    return [name for name in names if name and name not in ACTING_MARKERS | WORDS_OF_EXPRESSIONS]
 
 
 @cache
