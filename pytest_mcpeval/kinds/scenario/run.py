@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.base import Case, Suite
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 KEPT_CHARACTERS = 1_000_000
 """How much of an answer's text, and of its structured content as JSON, a sample keeps."""
+
+REJECTIONS = ("protocol", "unknown_tool")
+"""Why a call brought no answer, when it was the server that turned it down."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +64,15 @@ def ask(spec: ScenarioSpec, connection: Connection) -> list[Answer]:
 
 
 def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answer:
+    """The answer of one step; a rejected call is an error to judge, where a check allows for one."""
     arguments = _arguments(step, captured)
+    started = perf_counter()
     try:
         response = _response(step, arguments, captured, connection)
     except CallError as error:
-        return Answer(arguments, error=error, stderr_tail=error.stderr_tail)
+        if error.reason not in REJECTIONS or not allows_error(step.checks):
+            return Answer(arguments, error=error, stderr_tail=error.stderr_tail)
+        response = Response(error.message, is_error=True, latency_ms=(perf_counter() - started) * 1000)
     problems: dict[str, str] = {}
     for name, path in step.capture.items():
         try:
@@ -210,7 +218,7 @@ def measured(server: str, calls: Sequence[tuple[str, str]], answers: Sequence[An
     metadata = response_metadata(text)
     return {
         "server": server,
-        "confidence": metadata.confidence,
+        "confidence": metadata.confidence if metadata.reports_confidence else None,
         "sourcesUsed": metadata.sources_used,
         "calls": [
             {"target": target, "name": name, "arguments": dict(answer.arguments)}
