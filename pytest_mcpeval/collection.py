@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from fnmatch import fnmatch
 from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
 from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
+from pytest_mcpeval.reports.text import visible
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
@@ -52,6 +54,9 @@ ACTING_MARKERS = frozenset(
 )
 """Markers that make pytest or a plugin act: a trait of that name is not turned into a marker."""
 
+WORDS_OF_EXPRESSIONS = frozenset({"and", "or", "not", "None", "True", "False"})
+"""What ``-m`` reads as something else than a marker."""
+
 NOT_IN_MARKERS = re.compile(r"[^\w+.\[\]\\/-]+")
 """What neither ``-m`` nor the registration of a marker can express; a hyphen stands for it."""
 
@@ -70,16 +75,37 @@ class DataFileCollectors:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+        datasets = [directory for directory in runtime.settings.datasets if directory.is_dir()]
+        self._ways_to_datasets = {way for directory in datasets for way in (directory, *directory.parents)}
+        # Hidden directories that are entered for the sake of a dataset directory below them.
+        self._opened: set[Path] = set()
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect data files and project files; leave everything else to others."""
-        if file_path.suffix.lower() not in DATA_SUFFIXES or self._is_ignored(file_path):
+        if file_path.suffix.lower() not in DATA_SUFFIXES:
+            return self._misnamed(file_path, parent)
+        if self._is_ignored(file_path):
             return None
         if file_path.name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES):
             return ProjectFileCollector.of(parent, file_path, self.runtime)
         if not (self._is_data_file(file_path) or parent.session.isinitpath(file_path)):
             return None
         return SuiteFile.of(parent, file_path, self.runtime)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_ignore_collect(
+        self, collection_path: Path, config: pytest.Config
+    ) -> Generator[None, bool | None, bool | None]:
+        """Let pytest into dataset directories that only ``norecursedirs`` hides, and nowhere else."""
+        ignored = yield
+        beside = collection_path.parent in self._opened
+        if collection_path not in self._ways_to_datasets:
+            return True if beside else ignored
+        if ignored and not _is_hidden_by_name(collection_path, config):
+            return ignored
+        if (ignored or beside) and collection_path not in self.runtime.settings.datasets:
+            self._opened.add(collection_path)
+        return False if ignored else ignored
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object | None:
@@ -88,6 +114,13 @@ class DataFileCollectors:
             return None
         pyfuncitem.run_case()
         return True
+
+    def _misnamed(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """A file given on the command line that has the name of a data file, but not the suffix of one."""
+        named = any(fnmatch(path.name, pattern) for pattern in self.runtime.settings.data_files)
+        if not named or path.suffix == ".py" or not parent.session.isinitpath(path):
+            return None
+        return MisnamedFile.of(parent, path, self.runtime)
 
     def _is_ignored(self, path: Path) -> bool:
         key = self.runtime.key(path)
@@ -123,16 +156,37 @@ class ProjectFileCollector(pytest.File):
         return iter(())
 
 
-class SuiteFile(pytest.Module):
-    """One data file. A `pytest.Module` without a Python module, so that fixtures of every scope work."""
+class MisnamedFile(pytest.File):
+    """A file whose name matches a pattern for data files, with a suffix that no data file has."""
 
-    obj = None
+    runtime: Runtime
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> MisnamedFile:
+        """The collector of one such file."""
+        collector: MisnamedFile = cls.from_parent(parent, path=path)
+        collector.runtime = runtime
+        return collector
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Say what is wrong with the name."""
+        key, suffix = self.runtime.key(self.path), self.path.suffix
+        expected = ", ".join(sorted(DATA_SUFFIXES))
+        problem = f"the suffix {suffix} is not one of a data file: expected one of {expected}"
+        raise self.CollectError(visible(f"{key}: {problem}"))
+
+
+class SuiteFile(pytest.Module):
+    """One data file. A `pytest.Module` with an empty Python module, so that fixtures of every scope work."""
+
     runtime: Runtime
 
     @classmethod
     def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> SuiteFile:
         """The collector of one data file."""
         collector: SuiteFile = cls.from_parent(parent, path=path)
+        collector.obj = ModuleType(path.stem)  # for fixtures that ask for `request.module`
+        collector.obj.__file__ = str(path)
         collector.runtime = runtime
         return collector
 
@@ -219,6 +273,17 @@ class CaseItem(pytest.Function):
         return self.path, self.case.line - 1, self.name
 
 
+def _is_hidden_by_name(path: Path, config: pytest.Config) -> bool:
+    """Whether ``norecursedirs`` hides a directory, and ``--ignore`` does not."""
+    explicit = {
+        os.path.abspath(config.invocation_params.dir / one) for one in config.getoption("ignore") or ()
+    }
+    patterns = config.getini("norecursedirs")
+    return str(path) not in explicit and any(
+        fnmatch(str(path) if "/" in pattern else path.name, pattern) for pattern in patterns
+    )
+
+
 @cache
 def _function_taking(fixtures: tuple[str, ...]) -> Callable[..., None]:
     """What tells pytest which fixtures to set up. One for all items that need the same: items are many."""
@@ -236,7 +301,7 @@ def _marker_names(traits: Mapping[str, Any]) -> list[str]:
     for value in traits.values():
         found.update(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))
     names = dict.fromkeys(NOT_IN_MARKERS.sub("-", name).strip("-").lstrip("_") for name in found)
-    return [name for name in names if name and name not in ACTING_MARKERS]
+    return [name for name in names if name and name not in ACTING_MARKERS | WORDS_OF_EXPRESSIONS]
 
 
 @cache

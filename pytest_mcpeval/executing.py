@@ -64,8 +64,8 @@ class Executor:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Make the target of a case ready."""
-        if isinstance(item, CaseItem):
+        """Make the target of a case ready, unless pytest only shows what it would set up."""
+        if isinstance(item, CaseItem) and not item.config.getoption("setupplan", False):
             item.prepare()
 
     def _upcoming(self, suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:

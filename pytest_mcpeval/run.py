@@ -74,12 +74,20 @@ def _flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
 
 
 def _add_datasets_to_testpaths(config: pytest.Config, runtime: Runtime) -> None:
-    """With ini `testpaths` and no paths on the command line, the dataset directories are meant too."""
-    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+    """Without paths on the command line, the dataset directories are meant too.
+
+    In a directory below the root directory, only what lies there is.
+    """
+    sources = pytest.Config.ArgsSource
+    everything = config.rootpath.is_relative_to(config.invocation_params.dir)
+    if config.args_source is sources.ARGS or not everything:
         return
-    listed = {(config.rootpath / path).resolve() for path in config.args}
+    listed = {(config.invocation_params.dir / path).resolve() for path in config.args}
     for directory in runtime.settings.datasets:
-        if directory.is_dir() and directory.resolve() not in listed:
+        found = directory.resolve()
+        if directory.is_dir() and listed.isdisjoint(
+            (found,) if config.args_source is sources.TESTPATHS else (found, *found.parents)
+        ):
             config.args.append(str(directory))
 
 

@@ -56,7 +56,7 @@ CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 FixtureName = Annotated[str, AfterValidator(_fixture_name)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 OptionalPath = Annotated[Text | None, RelativePath()]
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Concurrency = Annotated[int, Field(ge=1, le=256)]
 

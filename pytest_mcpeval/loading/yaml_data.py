@@ -168,7 +168,7 @@ class _Builder:
 
     def mapping(self, event: Any, depth: int) -> dict[str, Any]:
         data: dict[str, Any] = {}
-        first_lines: list[int] = []
+        first_lines: dict[str, int] = {}
         merged: list[Any] = []
         merge_line: int | None = None
         value, following = self.value, self.next
@@ -183,10 +183,10 @@ class _Builder:
             elif key is None:
                 value(event, depth)
             elif key in data:
-                self.duplicate(key_event, key, first_lines[list(data).index(key)])
+                self.duplicate(key_event, key, first_lines[key])
                 value(event, depth)
             else:
-                first_lines.append(key_event.start_mark.line)
+                first_lines[key] = key_event.start_mark.line
                 data[key] = value(event, depth)
         for mapping in merged:
             data |= mapping | data

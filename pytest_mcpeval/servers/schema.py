@@ -65,7 +65,9 @@ class ServerEntry(BaseModel):
     url: str | None = Field(None, min_length=1)
     headers: dict[str, str] = {}
     module: str | None = Field(None, pattern=r"^[\w.]+:[\w.]+$")
-    start_timeout: float = Field(30.0, gt=0, validation_alias=AliasChoices("start_timeout", "startTimeout"))
+    start_timeout: float = Field(
+        30.0, gt=0, le=86_400, validation_alias=AliasChoices("start_timeout", "startTimeout")
+    )
 
 
 def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, ServerDefinition]:

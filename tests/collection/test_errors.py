@@ -21,6 +21,7 @@ tests:
     validations:
     - {type: contains, value: x}
 """
+A_DAY = "expected a number of at most 86400"
 STEPS = """\
 server: tiny
 tests:
@@ -65,6 +66,8 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
             "1: unknown server 'tinyy' (did you mean \"tiny\"?) (defined: tiny)",
         ),
         ("server: tiny", "timeout: soon", '1: timeout: expected a number, found "soon"'),
+        ("server: tiny", "timeout: 86401", f"1: timeout: {A_DAY}, found 86401"),
+        ("tool: echo", "tool: echo\n  timeout: 1e9", f"5: tests[0].timeout: {A_DAY}, found "),
         (
             "server: tiny",
             "gates: {pass_rat: 1}",
@@ -141,6 +144,7 @@ def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> 
     [
         ("steps:", "step:", '4: tests[0]: unknown key "step" (did you mean "steps"?)'),
         ("tool: add", "tol: add", '5: tests[0].steps[0]: unknown key "tol" (did you mean "tool"?)'),
+        ("tool: add", "tool: add\n    timeout: 86401", f"6: tests[0].steps[0].timeout: {A_DAY}, found 86401"),
         ("tool: add", "tool: add\n    prompt: x", "5: tests[0].steps[0]: needs exactly one of `tool`"),
         ("capture:", "captur:", '7: tests[0].steps[0]: unknown key "captur" (did you mean "capture"?)'),
         ("{sum: $.result}", "{sum: '$.['}", "7: '$.[' is not a JSONPath"),
@@ -163,6 +167,14 @@ def test_a_mistake_in_steps(root: Path, old: str, new: str, expected: str) -> No
     assert STEPS.count(old) == 1
     found = problems(root, STEPS.replace(old, new))
     assert any(line.startswith(f"datasets/a.yaml:{expected}") for line in found), found
+
+
+def test_times_in_files_of_settings_and_servers_have_a_limit(root: Path) -> None:
+    path = Project(root).suite("a.yaml", case("one"))
+    settings = Project(root).write("datasets/mcpeval.yaml", "scenario:\n- timeout: 1e300\n")
+    assert f"mcpeval.yaml:2: scenario[0].timeout: {A_DAY}, found " in problems_of(runtime_at(root), path)[0]
+    settings.write_text("servers:\n  slow: {command: x, start_timeout: 1e300}\n", encoding="utf-8")
+    assert f"mcpeval.yaml:2: servers.slow.start_timeout: {A_DAY}" in problems_of(runtime_at(root), path)[0]
 
 
 def test_a_literal_placeholder_in_a_check_is_no_mistake(root: Path) -> None:

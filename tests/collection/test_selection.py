@@ -15,6 +15,13 @@ STRICT = ("--strict-markers", "-W", "error")
 MODES = pytest.mark.parametrize("mode", [(), ("-n0",), ("-n2",)], ids=["serial", "n0", "n2"])
 
 
+MARKERS_ARE_FINE = """
+def pytest_collection_modifyitems(items):
+    for item in items:
+        assert {mark.name for mark in item.iter_markers()} <= {"echo", "fine"}
+"""
+
+
 def ids(nodes: list[str]) -> list[str]:
     return [node.rpartition("::")[2] for node in nodes]
 
@@ -61,6 +68,15 @@ def test_traits_are_markers(
 
 def test_traits_named_like_markers_that_act_do_not_act(traits: Project, run: RunPytest) -> None:
     run(*STRICT).assert_outcomes(passed=3)
+
+
+def test_words_of_marker_expressions_are_no_markers(project: Project, collected: Collected) -> None:
+    words = ["and", "or", "not", "None", "True", "False"]
+    project.write("conftest.py", MARKERS_ARE_FINE)
+    project.suite("a.yaml", case("one", tags=[*words, "fine"]), case("two"))
+    assert ids(collected(*STRICT, "-m", "fine")) == ["one"]
+    for word in words:
+        assert ids(collected(*STRICT, "--mcpeval-tag", word)) == ["one"]
 
 
 def test_by_keyword_and_id(traits: Project, collected: Collected, run: RunPytest) -> None:
@@ -252,6 +268,35 @@ def test_a_fixture_that_fails_is_an_error(project: Project, run: RunPytest) -> N
     result = run()
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["*ERROR at setup of one*", "*RuntimeError: no database"])
+
+
+MODULE_CONFTEST = """
+import pytest
+
+@pytest.fixture(autouse=True)
+def always(request):
+    print("MODULE", request.module.__name__, request.module.__file__)
+@pytest.fixture(autouse=True, scope="module")
+def per_file(request):
+    print("FILE", request.module.__name__)
+"""
+
+
+def test_fixtures_may_ask_for_the_module(project: Project, run: RunPytest) -> None:
+    project.write("conftest.py", MODULE_CONFTEST)
+    path = project.suite("some-prices.yaml", case("one"))
+    result = run("-s")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*FILE some-prices", f"MODULE some-prices {path}"])
+
+
+@MODES
+def test_a_plan_of_setups_starts_no_server(project: Project, mode: tuple[str, ...]) -> None:
+    project.write_json(".mcp.json", {"mcpServers": {"tiny": {"command": "touch", "args": ["started"]}}})
+    project.suite("a.yaml", case("one", fixtures=["tmp_path"]))
+    result = project.run(*mode, "--setup-plan")
+    assert not (project.path / "started").exists()
+    assert (result.status, result.out.count("ERROR")) == (0, 0), result.out
 
 
 def test_a_fixture_that_does_not_exist(project: Project, run: RunPytest) -> None:

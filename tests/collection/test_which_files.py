@@ -118,6 +118,63 @@ def test_ini_testpaths_and_dataset_directories_are_both_meant(project: Project, 
     assert collected() == ["datasets/a.yaml::one", "unit/test_plain.py::test_plain"]
 
 
+@pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
+def test_dataset_directories_that_pytest_would_not_reach(
+    project: Project, mode: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "mcpeval.yaml").write_text("scenario: [{server: tiny}]")
+    (outside / "a.yaml").write_text(suite_text("outside"))
+    ini(project, f"mcpeval_datasets = {outside} .evals build/deep/evals datasets")
+    project.suite("a.yaml", case("usual"))
+    for name in (".evals/a.yaml", "build/deep/evals/a.yaml"):
+        project.write(name, suite_text(name.partition("/")[0].strip(".")))
+    for name in (
+        "build/x.eval.yaml",
+        "build/deep/x.eval.yaml",
+        "build/deep/other/x.eval.yaml",
+        ".x/x.eval.yaml",
+    ):
+        project.write(name, suite_text("hidden"))
+    result = project.run(*mode, "-v", columns=160)
+    passed = sorted(line for line in result.lines if "PASSED" in line)
+    assert len(passed) == 4, result.out
+    assert "4 passed" in result.last_line
+    for name in ("outside", "evals", "build", "usual"):
+        assert any(f"a.yaml::{name}" in line for line in passed), result.out
+
+
+def test_a_dataset_directory_outside_is_not_meant_from_a_directory_below(
+    project: Project,
+    collected: Collected,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "a.yaml").write_text(suite_text("outside"))
+    ini(project, f"mcpeval_datasets = {outside} datasets")
+    project.suite("docs/a.yaml", case("one"))
+    monkeypatch.chdir(project.path / "datasets")
+    assert collected() == ["datasets/docs/a.yaml::one"]
+
+
+def test_a_dataset_directory_may_be_ignored(project: Project, collected: Collected) -> None:
+    ini(project, "mcpeval_datasets = .evals datasets")
+    project.write(".evals/a.yaml", suite_text("no"))
+    project.suite("a.yaml", case("one"))
+    assert collected("--ignore", ".evals") == ["datasets/a.yaml::one"]
+
+
+def test_a_data_file_with_another_suffix(project: Project, run: RunPytest, collected: Collected) -> None:
+    project.suite("a.yaml", case("one"))
+    project.write("x.golden.csv", "a,b")
+    assert collected() == ["datasets/a.yaml::one"]
+    result = run("x.golden.csv")
+    result.assert_outcomes(errors=1)
+    expected = "expected one of .json, .jsonl, .yaml, .yml"
+    result.stdout.fnmatch_lines([f"x.golden.csv: the suffix .csv is not one of a data file: {expected}"])
+
+
 @pytest.mark.parametrize(
     "pattern", ["datasets/drafts", "datasets/drafts/", "datasets/drafts/**", "**/drafts/*.yaml", "**/x*.yaml"]
 )

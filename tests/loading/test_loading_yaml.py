@@ -123,6 +123,14 @@ def test_every_bad_tag_is_refused(problems: Problems) -> None:
     ]
 
 
+def test_many_duplicate_keys_name_the_right_lines(problems: Problems) -> None:
+    # With quadratic work this takes minutes.
+    keys = [f"k{number}: 1" for number in range(40_000)]
+    found = problems("\n".join(keys * 2))
+    assert len(found) == 40_000
+    assert found[-1] == '80000: duplicate key "k39999": it is already on line 40000; remove or rename one'
+
+
 def test_duplicate_keys_name_both_lines(problems: Problems) -> None:
     content = "a: 1\nb:\n  - c: 1\n    d: 2\n    c: 3\n'a': 2\n"
     assert problems(content) == [

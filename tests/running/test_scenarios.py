@@ -278,3 +278,40 @@ def test_one_id_of_the_bundled_suites_runs_alone() -> None:
     assert result.returncode == 0, result.stdout
     assert "1 passed" in result.stdout
     assert f"{case} PASSED" in result.stdout
+
+
+REJECTED = """
+name: rejected
+version: "1"
+tests:
+  - id: unknown-resource
+    steps:
+      - resource: nothing://at-all
+        expected: {validations: [{type: is_error, contains: unknown resource}]}
+      - tool: docs_ask
+        input: {question: still there}
+        expected: {expectedKeywords: [still there]}
+  - id: unknown-tool
+    tool: docs_nothing
+    input: {}
+    expected: {validations: [{not: {type: not_error}}, {type: contains, value: docs_nothing}]}
+  - id: other-words
+    tool: docs_nothing
+    input: {}
+    expected: {validations: [{type: is_error, contains: no such words}]}
+  - id: not-allowed-for
+    tool: docs_nothing
+    input: {}
+    expected: {validations: [{type: contains, value: docs_nothing}]}
+"""
+
+
+def test_a_rejected_call_is_judged_where_a_check_allows_for_an_error(project: pytest.Pytester) -> None:
+    run(project, REJECTED).assert_outcomes(passed=2, failed=2)
+    (found,) = report(project)["suites"].values()
+    checks = {
+        case["id"]: [(c["rule"]["type"], c["status"]) for c in case["checks"]] for case in found["cases"]
+    }
+    assert checks["other-words"] == [("is_error", "failed")]
+    assert checks["not-allowed-for"] == [("answered", "failed"), ("contains", "inconclusive")]
+    assert "docs_nothing" in answers(project, "unknown-tool")[0]

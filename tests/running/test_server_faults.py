@@ -165,3 +165,18 @@ def test_killing_pytest_leaves_no_server(project: pytest.Pytester) -> None:
         process.wait()
     _, alive = psutil.wait_procs(servers, timeout=15)
     assert not alive
+
+
+@pytest.mark.parametrize("mode", ["serial", "n2"])
+def test_a_private_server_that_does_not_start_is_an_error(project: pytest.Pytester, mode: str) -> None:
+    servers = json.loads((project.path / ".mcp.json").read_text())
+    servers["mcpServers"]["faulty"]["args"].append("exit-at-once")
+    (project.path / ".mcp.json").write_text(json.dumps(servers))
+    cases = [case(f"c{number}", WORKS) for number in range(2)]
+    data = {"name": "s", "fresh": True, "tests": cases}
+    (project.path / "datasets" / "s.json").write_text(json.dumps(data))
+    result = project.runpytest_subprocess("--mcpeval", "--mcpeval-report", "out", *MODES[mode])
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["server 'faulty' did not start: it exited with code 1 before it answered"])
+    assert set(outcomes(project).values()) == {"error"}
+    assert not processes_of(project)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from pytest_mcpeval.kinds.scenario.checks import JudgementError
+from pytest_mcpeval.kinds.scenario.checks.json_values import json_of
 from pytest_mcpeval.servers.response import Response
 
 
@@ -20,19 +21,17 @@ def json_path_problem(path: str) -> str | None:
 
 
 def capture(response: Response, path: str) -> Any:
-    """The first value at a path, in the structured content if there is any, else in the text read as JSON.
+    """The first value at a path, in the JSON that checks of the answer see.
 
     Raises:
         LookupError: The path matches nothing, or the answer is not JSON; the message says which.
     """
     import jsonpath
 
-    data = response.structured
-    if data is None:
-        try:
-            data = json.loads(response.text)
-        except ValueError:
-            raise LookupError("the answer has no structured content and its text is not JSON") from None
+    try:
+        data = json_of(response)
+    except JudgementError:
+        raise LookupError("the answer has no structured content and its text is not JSON") from None
     found = jsonpath.findall(path, data)
     if not found:
         raise LookupError(f"{path} matches nothing in the answer")

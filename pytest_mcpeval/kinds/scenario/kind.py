@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.servers.connection import Connection
 
 PACING_AND_GATES = frozenset({"gates", "baseline", "concurrency"})
 
@@ -43,6 +44,7 @@ class ScenarioKind(Kind[ScenarioSpec]):
 
     def __init__(self, checks: CheckRegistry) -> None:
         self.checks = checks
+        self._private: dict[tuple[str, str], Connection] = {}
 
     def recognise(self, data: Any) -> Shape | None:
         """A mapping with ``tests``, or rows that each have a ``tool`` or ``steps``."""
@@ -58,15 +60,17 @@ class ScenarioKind(Kind[ScenarioSpec]):
         return load_suite(document, place, self.checks)
 
     def prepare(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> None:
-        """Open the connection; a private one of a ``fresh`` case is opened when it is asked."""
-        if not case.spec.fresh:
-            runtime.connection(case.spec.server)
+        """Open the connection; a private one of a ``fresh`` case is kept until the case is asked."""
+        connection = runtime.connection(case.spec.server, fresh=case.spec.fresh)
+        if case.spec.fresh:
+            self._private[suite.key, case.id] = connection
 
     def ask(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> list[Answer]:
         """Make the calls of a case."""
         if not case.spec.fresh:
             return ask(case.spec, runtime.connection(case.spec.server))
-        connection = runtime.connection(case.spec.server, fresh=True)
+        prepared = self._private.pop((suite.key, case.id), None)
+        connection = prepared or runtime.connection(case.spec.server, fresh=True)
         try:
             return ask(case.spec, connection)
         finally:

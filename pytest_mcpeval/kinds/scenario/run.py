@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.kinds.scenario.capture import capture
-from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck, allows_error, response_metadata
-from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, filled, placeholders
+from pytest_mcpeval.kinds.scenario.checks import (
+    CheckRegistry,
+    CheckSpecError,
+    ParsedCheck,
+    allows_error,
+    response_metadata,
+)
+from pytest_mcpeval.kinds.scenario.checks.verdict import unjudged
+from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, filled, placeholders, text_of
 from pytest_mcpeval.reports.text import shortened
 from pytest_mcpeval.samples import Check, Outcome, Sample, plain
 from pytest_mcpeval.servers.errors import CallError
@@ -22,6 +30,9 @@ if TYPE_CHECKING:
 
 KEPT_CHARACTERS = 1_000_000
 """How much of an answer's text, and of its structured content as JSON, a sample keeps."""
+
+REJECTIONS = ("protocol", "unknown_tool")
+"""Why a call brought no answer, when it was the server that turned it down."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +64,15 @@ def ask(spec: ScenarioSpec, connection: Connection) -> list[Answer]:
 
 
 def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answer:
-    arguments: Mapping[str, Any] = filled(step.arguments, captured) if captured else step.arguments
+    """The answer of one step; a rejected call is an error to judge, where a check allows for one."""
+    arguments = _arguments(step, captured)
+    started = perf_counter()
     try:
         response = _response(step, arguments, captured, connection)
     except CallError as error:
-        return Answer(arguments, error=error, stderr_tail=error.stderr_tail)
+        if error.reason not in REJECTIONS or not allows_error(step.checks):
+            return Answer(arguments, error=error, stderr_tail=error.stderr_tail)
+        response = Response(error.message, is_error=True, latency_ms=(perf_counter() - started) * 1000)
     problems: dict[str, str] = {}
     for name, path in step.capture.items():
         try:
@@ -68,11 +83,17 @@ def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answe
     return Answer(arguments, response, None, dict(captured), problems, tail)
 
 
+def _arguments(step: Step, captured: Mapping[str, Any]) -> Mapping[str, Any]:
+    arguments: Mapping[str, Any] = filled(step.arguments, captured) if captured else step.arguments
+    # The protocol has texts only as arguments of prompts.
+    return {k: text_of(v) for k, v in arguments.items()} if step.target == "prompt" else arguments
+
+
 def _response(
     step: Step, arguments: Mapping[str, Any], captured: Mapping[str, Any], connection: Connection
 ) -> Response:
     if step.target == "resource":
-        return connection.read_resource(str(filled(step.name, captured)), timeout=step.timeout)
+        return connection.read_resource(text_of(filled(step.name, captured)), timeout=step.timeout)
     if step.target == "prompt":
         return connection.get_prompt(step.name, dict(arguments), timeout=step.timeout)
     if any(_needs_output_schema(check) for check in step.checks):
@@ -132,8 +153,30 @@ def _checks_of(step: Step, answer: Answer | None, registry: CheckRegistry) -> It
 
 def _with_captured(check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry) -> ParsedCheck:
     """The check with captured values in place of their placeholders; others stay as they are written."""
-    used = captured and captured.keys() & set(placeholders(check.rule))
-    return registry.parse(filled(check.rule, captured)) if used else check
+    if not (captured and captured.keys() & set(placeholders(check.rule))):
+        return check
+    try:
+        return registry.parse(_filled_rule(check, captured, registry))
+    except CheckSpecError as error:
+        reasons = "; ".join(message for _, message in error.problems)
+        message = f"with the captured values this is no check: {reasons}"
+        return replace(check, judge=lambda response: unjudged(message))
+
+
+def _filled_rule(
+    check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry
+) -> Mapping[str, Any]:
+    """The rule with captured values: with their types where the check takes them, else as texts."""
+    if check.children:
+        nested = [_filled_rule(child, captured, registry) for child in check.children]
+        return (
+            {**check.rule, "checks": nested} if "checks" in check.rule else {**check.rule, "check": nested[0]}
+        )
+    typed: Mapping[str, Any] = filled(check.rule, captured)
+    if registry.accepts([typed]):
+        return typed
+    as_text: Mapping[str, Any] = filled(check.rule, {name: text_of(captured[name]) for name in captured})
+    return as_text
 
 
 def _unanswered(checks: Iterable[ParsedCheck], reason: str) -> Iterator[Check]:
@@ -175,7 +218,7 @@ def measured(server: str, calls: Sequence[tuple[str, str]], answers: Sequence[An
     metadata = response_metadata(text)
     return {
         "server": server,
-        "confidence": metadata.confidence,
+        "confidence": metadata.confidence if metadata.reports_confidence else None,
         "sourcesUsed": metadata.sources_used,
         "calls": [
             {"target": target, "name": name, "arguments": dict(answer.arguments)}

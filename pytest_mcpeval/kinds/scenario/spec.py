@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -56,15 +57,21 @@ def placeholders(value: Any) -> Iterator[str]:
 def filled(value: Any, captured: Mapping[str, Any]) -> Any:
     """JSON data with every ``${name}`` of a captured value replaced.
 
-    A text that is nothing but one placeholder takes the value as it is, with its type.
+    A text that is nothing but one placeholder takes the value as it is, with its type; inside a longer text,
+    a value stands as `text_of` says.
     """
     if isinstance(value, str):
         whole = PLACEHOLDER.fullmatch(value)
         if whole and whole[1] in captured:
             return captured[whole[1]]
-        return PLACEHOLDER.sub(lambda match: str(captured.get(match[1], match[0])), value)
+        return PLACEHOLDER.sub(lambda match: text_of(captured.get(match[1], match[0])), value)
     if isinstance(value, Mapping):
         return {key: filled(inner, captured) for key, inner in value.items()}
     if isinstance(value, list):
         return [filled(inner, captured) for inner in value]
     return value
+
+
+def text_of(value: Any) -> str:
+    """JSON data as a text: a text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

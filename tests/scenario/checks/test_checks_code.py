@@ -128,6 +128,46 @@ def test_broken_code_is_located(tag: str) -> None:
     assert not evaluate({"type": "valid_syntax"}, text).passed
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def f():\nreturn 1", "line 2, column 1: syntax error (expected an indented block"),
+        ("print 'x'", "line 1, column 1: syntax error (Missing parentheses"),
+        ("x = 1\n    y = 2", "line 2, column "),
+        ("    x = 1\ny = 2", "line 1, column "),
+        ("if x:\n    y = 1\n  z = 2", "line 3, column "),
+    ],
+)
+def test_what_python_rejects_is_a_syntax_error(code: str, message: str) -> None:
+    check = evaluate({"type": "valid_syntax"}, f"```python\n{code}\n```")
+    assert check.status == "failed"
+    assert check.message.startswith(f"code block 1 (python), {message}")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return 1",
+        "await f()\nyield 2",
+        "    @property\n    def f(self):\n        return 1",
+        '    x = """\nfrom column 0\n"""\n    return x',
+        r"x = '\d'",
+        "def f():\n\treturn 1",
+    ],
+)
+def test_fragments_of_python_parse(code: str) -> None:
+    assert evaluate({"type": "valid_syntax"}, f"```python\n{code}\n```").message == "1 code block parses"
+
+
+@pytest.mark.parametrize("code", ["", "\n", "  \n\t"])
+def test_an_empty_block_is_no_code(code: str) -> None:
+    rule = {"type": "valid_syntax", "language": "python"}
+    empty = f"```python\n{code}\n```"
+    check = evaluate(rule, empty)
+    assert (check.status, check.message) == ("failed", "code block 1 (python) is empty")
+    assert evaluate(rule, f"{empty}\n```python\nx = 1\n```").message == "1 code block parses"
+
+
 def test_columns_count_characters() -> None:
     check = evaluate({"type": "valid_syntax"}, "```ts\nconst größe = ;\n```")
     assert check.message == 'code block 1 (ts), line 1, column 13: syntax error in "const größe = ;"'

@@ -253,6 +253,131 @@ def test_schema_load_errors() -> None:
     ]
 
 
+SLOW = "(a|aa)+$"
+SLOW_TEXT = "a" * 60 + "!"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"pattern": SLOW}, SLOW_TEXT),
+        ({"patternProperties": {SLOW: {}}}, {SLOW_TEXT: 1}),
+        ({"patternProperties": {SLOW: {}}, "additionalProperties": False}, {SLOW_TEXT: 1}),
+        ({"propertyNames": {"pattern": SLOW}}, {SLOW_TEXT: 1}),
+        (
+            {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "pattern": SLOW,
+                "items": {"$ref": "#"},
+            },
+            [SLOW_TEXT],
+        ),
+        (
+            {
+                "$ref": "#/$defs/a",
+                "$defs": {"a": {"patternProperties": {SLOW: {}}}},
+                "unevaluatedProperties": False,
+            },
+            {SLOW_TEXT: 1},
+        ),
+    ],
+)
+def test_a_slow_pattern_of_a_schema_fails_in_time(
+    schema: dict[str, Any], value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_mcpeval.kinds.scenario.checks.javascript_regex.TIMEOUT_SECONDS", 0.05)
+    rule = {"type": "matches_schema", "schema": schema}
+    for check in (
+        evaluate(rule, Response(json.dumps(value))),
+        evaluate({"not": rule}, Response(json.dumps(value))),
+    ):
+        assert (check.status, check.message) == ("failed", "the regular expression timed out after 0.05 s")
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"pattern": r"^\p{L}+$"}, "Größe", "a1"),
+        ({"pattern": "^[^]$"}, "\n", "ab"),
+        ({"pattern": r"^\d$"}, "3", "٣"),
+        ({"pattern": "^a"}, 5, "A"),
+        ({"patternProperties": {r"^\p{Lu}": {"type": "integer"}}}, {"Äb": 1, "äb": ""}, {"Äb": ""}),
+        ({"patternProperties": {r"^\p{Lu}": {}}, "additionalProperties": False}, {"Ä": 1}, {"Ä": 1, "ä": 1}),
+        (
+            {
+                "properties": {"b": {}},
+                "patternProperties": {"^a": {}},
+                "additionalProperties": {"type": "null"},
+            },
+            {"a": 1, "b": 1, "c": None},
+            {"a": 1, "c": 1},
+        ),
+        (
+            {
+                "allOf": [{"$ref": "#/$defs/upper"}],
+                "$defs": {"upper": {"patternProperties": {r"^\p{Lu}": {"type": "integer"}, "^.$": {}}}},
+                "unevaluatedProperties": False,
+            },
+            {"Äb.": 1, "x": ""},
+            {"Äb.": 1, "xy": 1},
+        ),
+        (
+            {
+                "patternProperties": {"^a": {"type": "integer"}, "a": {"minimum": 3}},
+                "unevaluatedProperties": False,
+            },
+            {"a": 3},
+            {"a": 2},
+        ),
+        (
+            {"properties": {"patternProperties": {"type": "object"}}, "unevaluatedProperties": False},
+            {"patternProperties": {"(": 1}},
+            {"patternProperties": 1},
+        ),
+    ],
+)
+def test_patterns_of_a_schema_have_the_meaning_of_javascript(
+    schema: dict[str, Any], good: Any, bad: Any
+) -> None:
+    rule = {"type": "matches_schema", "schema": schema}
+    assert evaluate(rule, Response(json.dumps(good))).message == "valid against the schema"
+    assert evaluate({"not": rule}, Response(json.dumps(bad))).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"pattern": "("}, "$.pattern"),
+        ({"properties": {"a": {"items": {"pattern": "("}}}}, "$.properties.a.items.pattern"),
+        ({"anyOf": [{}, {"patternProperties": {"(": {}}}]}, "$.anyOf[1].patternProperties"),
+        ({"$defs": {"a": {"not": {"pattern": "("}}}}, "$['$defs'].a.not.pattern"),
+        ({"patternProperties": {"a": {"pattern": "("}}}, "$.patternProperties.a.pattern"),
+    ],
+)
+def test_a_bad_pattern_of_a_schema_is_a_load_error(schema: dict[str, Any], place: str) -> None:
+    message = f"{place}: not a regular expression: missing ) at position 1 of '('"
+    ((path, found),) = problems({"type": "matches_schema", "schema": schema})
+    assert path == ("schema",)
+    assert found.replace('$["$defs"]', "$['$defs']") == f"not a JSON Schema: {message}"
+    own = evaluate(
+        {"type": "matches_schema", "output_schema": True}, Response("", structured={}, output_schema=schema)
+    )
+    assert own.status == "failed"
+    assert "is not a JSON Schema: $" in own.message
+
+
+def test_what_only_looks_like_a_pattern_is_none() -> None:
+    schema = {
+        "properties": {"pattern": {"enum": ["("]}},
+        "examples": [{"pattern": "("}],
+        "default": {"pattern": "("},
+    }
+    assert (
+        evaluate({"type": "matches_schema", "schema": schema}, Response('{"pattern": "("}')).status
+        == "passed"
+    )
+
+
 @pytest.mark.parametrize(
     ("response", "path", "found"),
     [

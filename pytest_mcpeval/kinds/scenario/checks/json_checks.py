@@ -91,12 +91,13 @@ def equals(parameters: Equals, response: Response) -> Verdict:
 def json_path(parameters: JsonPathCheck, response: Response) -> Verdict:
     """The values that `path` (JSONPath, RFC 9535) selects in the JSON of the response satisfy all operators.
 
-    JSON is the structured content, or the text when there is none; `source` picks one. Without operators at
-    least one value must exist. `match` says which values must satisfy the operators: `all` (default; at least
-    one must exist), `any`, or the `first`. Operators: `exists`, `count` (of selected values), `equals`,
-    `not_equals`, `contains` (part of a text in upper or lower case, member of an array, key of an object),
-    `matches` (regular expression), `gt`, `gte`, `lt`, `lte` (numbers with numbers, texts with texts), `in`,
-    `value_type`, `length`, `min_length`, `max_length` (of texts, arrays and objects).
+    JSON is the structured content, or the text when there is none, or when the structured content only wraps
+    it: `{"result": "[1, 2]"}`. `source` picks one. Without operators at least one value must exist. `match`
+    says which values must satisfy the operators: `all` (default; at least one must exist), `any`, or the
+    `first`. Operators: `exists`, `count` (of selected values), `equals`, `not_equals`, `contains` (part of a
+    text in upper or lower case, member of an array, key of an object), `matches` (regular expression), `gt`,
+    `gte`, `lt`, `lte` (numbers with numbers, texts with texts), `in`, `value_type`, `length`, `min_length`,
+    `max_length` (of texts, arrays and objects).
     """
     selected = nodes(parameters.path, json_of(response, parameters.source))
     amount = (

@@ -14,23 +14,43 @@ from .verdict import JudgementError, quoted, shortened
 __all__ = ["PathText", "Source", "compile_path", "json_equal", "json_of", "nodes", "shown"]
 
 Source = Literal["text", "structured"]
-"""Where JSON is read from; by default the structured content, or the text when there is none."""
+"""Where JSON is read from; by default as `json_of` says."""
 
 
 def json_of(response: Response, source: Source | None = None) -> Any:
     """The JSON value of the response.
 
+    Without a source: the structured content, or the text when there is none. Structured content that only
+    wraps the text (``{"result": "[1, 2]"}``, as Python servers send it for a tool that returns a text) gives
+    way to an array or object in that text.
+
     Raises:
         JudgementError: There is none.
     """
-    if source == "structured" or (source is None and response.structured is not None):
-        if response.structured is None:
-            raise JudgementError("the response has no structured content")
-        return response.structured
+    if source == "text" or (source is None and response.structured is None):
+        return _text_json(response.text)
+    if response.structured is None:
+        raise JudgementError("the response has no structured content")
+    inner = _wrapped_json(response) if source is None else None
+    return response.structured if inner is None else inner
+
+
+def _text_json(text: str) -> Any:
     try:
-        return parse_json(response.text)
+        return parse_json(text)
     except ValueError as error:
-        raise JudgementError(f"the text is not JSON ({error}): {quoted(response.text)}") from None
+        raise JudgementError(f"the text is not JSON ({error}): {quoted(text)}") from None
+
+
+def _wrapped_json(response: Response) -> dict[str, Any] | list[Any] | None:
+    """The array or object in the text, when the structured content is nothing but that text."""
+    if response.structured != {"result": response.text}:
+        return None
+    try:
+        found = _text_json(response.text)
+    except JudgementError:
+        return None
+    return found if isinstance(found, (dict, list)) else None
 
 
 def json_equal(left: Any, right: Any) -> bool:

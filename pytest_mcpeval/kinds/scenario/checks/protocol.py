@@ -24,7 +24,11 @@ class MaxLatency(Parameters):
 
 @check_type("is_error", IsError)
 def is_error(parameters: IsError, response: Response) -> Verdict:
-    """The tool reports an error; its text contains `contains` when given, in upper or lower case."""
+    """The tool reports an error; its text contains `contains` when given, in upper or lower case.
+
+    A call that the server rejects with an error of the protocol, such as one of a tool or resource that does
+    not exist, is an error too: the text is then the message.
+    """
     if not response.is_error:
         return failed(f"no tool error: {quoted(response.text)}")
     wanted = parameters.contains

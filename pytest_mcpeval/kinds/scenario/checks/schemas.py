@@ -12,6 +12,7 @@ from pytest_mcpeval.servers.response import Response
 from .json_values import Source, json_of
 from .parameters import Parameters
 from .registry import check_type
+from .schema_patterns import bad_pattern, errors_of
 from .verdict import JudgementError, Verdict, failed, inconclusive, passed, shortened
 
 SHOWN_ERRORS = 10
@@ -19,12 +20,15 @@ SHOWN_ERRORS = 10
 
 def _problem_of_schema(schema: Mapping[str, Any]) -> str | None:
     from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError, best_match
+    from jsonschema.exceptions import SchemaError, ValidationError, best_match
     from jsonschema.validators import validator_for
 
     kind = validator_for(schema, default=Draft202012Validator)
     error: SchemaError | None = best_match(kind(kind.META_SCHEMA).iter_errors(schema))
-    return f"{error.json_path}: {shortened(error.message)}" if error else None
+    if error is not None:
+        return f"{error.json_path}: {shortened(error.message)}"
+    found = bad_pattern(schema)
+    return f"{ValidationError('', path=found[0]).json_path}: {found[1]}" if found is not None else None
 
 
 def _valid_schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +57,8 @@ def matches_schema(parameters: MatchesSchema, response: Response) -> Verdict:
     """The JSON of the response is valid against `schema`, or against the tool's own (`output_schema: true`).
 
     `schema` is a JSON Schema, 2020-12 unless its `$schema` says otherwise; references to other documents are
-    not fetched, and `format` is not enforced. Inconclusive when the server declares no output schema.
+    not fetched, and `format` is not enforced. Patterns have JavaScript's meaning, and a search that takes
+    longer than two seconds fails the check. Inconclusive when the server declares no output schema.
     """
     if parameters.schema_ is not None:
         return _judge(json_of(response, parameters.source), parameters.schema_)
@@ -77,13 +82,11 @@ def _judge(value: Any, schema: Mapping[str, Any]) -> Verdict:
 def _errors(value: Any, schema: Mapping[str, Any]) -> list[str]:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     kind = validator_for(schema, default=Draft202012Validator)
     try:
-        # An empty registry: the default one would fetch references from the network.
-        errors = list(kind(schema, registry=Registry()).iter_errors(value))
+        errors = list(errors_of(schema, value, kind))
     except Unresolvable as error:
         raise JudgementError(
             f"the schema refers to {error.ref}, which is not in it (nothing is fetched)"

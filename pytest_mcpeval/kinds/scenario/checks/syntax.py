@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from textwrap import dedent
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, model_validator
@@ -79,10 +82,14 @@ def valid_syntax(parameters: ValidSyntax, response: Response) -> Verdict:
     """Every fenced code block of `language` parses without a syntax error, and there is at least one.
 
     Without `language`: every block in TypeScript, JavaScript, Rust, Go or Python. The inside of a function,
-    class or struct is accepted as well.
+    class or struct is accepted as well. Python must also be code to the Python that runs the evals. A block
+    without code does not count.
     """
     grammars = parameters.grammars()
-    blocks = [block for block in code_blocks(response.text) if ALIASES.get(block.tag) in grammars]
+    found = [block for block in code_blocks(response.text) if ALIASES.get(block.tag) in grammars]
+    blocks = [block for block in found if block.code.strip()]
+    if found and not blocks:
+        return failed(f"code block {found[0].number} ({found[0].tag}) is empty", {"blocks": 0})
     if not blocks:
         return failed(f"no code block in {parameters.language or 'a known language'}", {"blocks": 0})
     errors = [error for block in blocks if (error := syntax_error(block)) is not None]
@@ -98,11 +105,14 @@ def syntax_error(block: CodeBlock) -> str | None:
     grammar = ALIASES[block.tag]
     code = f"{block.code}\n"  # the grammar of Go wants a line end after the last declaration
     place = _first_error(grammar, code)
-    if place is None or _is_fragment(grammar, code):
+    if place is None and grammar == "python":
+        place = _first_error_of_python(code)
+    elif place is not None and _is_fragment(grammar, code):
         return None
-    line, column, missing = place
+    if place is None:
+        return None
+    line, column, problem = place
     lines = code.split("\n")
-    problem = f'"{missing}" is missing' if missing else "syntax error"
     text = quoted(lines[line]) if line < len(lines) else "the end"
     return (
         f"code block {block.number} ({block.tag}), line {line + 1}, column {column + 1}: {problem} in {text}"
@@ -119,7 +129,7 @@ def _is_fragment(grammar: str, code: str) -> bool:
 
 
 def _first_error(grammar: str, code: str) -> tuple[int, int, str] | None:
-    """Line and column (from 0, in characters) of the first error, and the token that is missing, if any."""
+    """Line and column (from 0, in characters) of the first error, and what is wrong there."""
     source = code.encode("utf-8", "replace")
     root = _parser(grammar).parse(source).root_node
     if not root.has_error:
@@ -127,7 +137,37 @@ def _first_error(grammar: str, code: str) -> tuple[int, int, str] | None:
     node = next(_errors(root), root)
     row, column = node.start_point
     before = source.split(b"\n")[row][:column].decode("utf-8", "replace")
-    return row, len(before), node.type if node.is_missing else ""
+    return row, len(before), f'"{node.type}" is missing' if node.is_missing else "syntax error"
+
+
+def _first_error_of_python(code: str) -> tuple[int, int, str] | None:
+    """What Python rejects and the grammar accepts: wrong indentation, the language before Python 3."""
+    flush = dedent(code.encode("utf-8", "replace").decode())
+    try:
+        _parse_python(flush)
+    except SyntaxError as error:
+        if _is_indented_python(code):
+            return None
+        line = (error.lineno or 1) - 1
+        removed = len(code.split("\n")[0]) - len(flush.split("\n")[0])
+        return line, max((error.offset or 1) - 1, 0) + removed, f"syntax error ({error.msg})"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return 0, 0, f"Python cannot parse it ({error})"
+    return None
+
+
+def _is_indented_python(code: str) -> bool:
+    """Whether it is the inside of a block. `dedent` leaves one alone whose long texts start in column 0."""
+    try:
+        return len(_parse_python(f"if True:\n{code}").body) == 1
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def _parse_python(code: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(code)
 
 
 def _errors(node: Node) -> Iterator[Node]:

@@ -1,0 +1,186 @@
+"""Captured values of every JSON type in arguments, URIs and checks, and what a prompt is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.servers.response import Response
+from tests.collection.runtimes import runtime_at
+from tests.support import Project
+
+SERVER = '''
+import json
+from typing import Any
+
+from mcp.server import MCPServer
+
+server = MCPServer("values", log_level="ERROR")
+
+
+@server.tool()
+def give(value: Any) -> dict[str, Any]:
+    """Returns the value it is given."""
+    return {"value": value}
+
+
+@server.tool(structured_output=False)
+def say(value: Any) -> str:
+    """The value as JSON text."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+@server.tool()
+def wrapped(value: Any) -> str:
+    """The value as JSON text, which is structured content under `result` as well."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+@server.resource("values://{value}")
+def stored(value: str) -> str:
+    return value
+
+
+@server.prompt()
+def repeat(value: str) -> str:
+    return value
+'''
+VALUES: list[Any] = [42, 1.5, True, None, {"a": 1}, [1, "é"], "text"]
+TEXTS = ["42", "1.5", "true", "null", '{"a": 1}', '[1, "é"]', "text"]
+VALUES_AND_TEXTS = list(zip(VALUES, TEXTS, strict=True))
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    Project.at(tmp_path).write("server.py", SERVER)
+    (tmp_path / "datasets").mkdir()
+    runtime = runtime_at(tmp_path)
+    yield runtime
+    runtime.close()
+
+
+def sample_of(runtime: Runtime, *steps: dict[str, Any], **fields: Any) -> Sample:
+    path = Project(runtime.settings.rootdir).suite("a.yaml", {"id": "one", "steps": list(steps), **fields})
+    suite = runtime.suite(path)
+    assert suite is not None
+    (case,) = suite.cases
+    answers = runtime.ahead.answers(suite, case)
+    return runtime.kind("scenario").judge(suite, case, answers, runtime)
+
+
+def give(value: Any) -> dict[str, Any]:
+    return {"tool": "give", "input": {"value": value}, "capture": {"id": "$.value"}}
+
+
+def say(value: Any, *checks: dict[str, Any]) -> dict[str, Any]:
+    return {"tool": "say", "input": {"value": value}, "expected": {"validations": list(checks)}}
+
+
+def texts(sample: Sample) -> list[str]:
+    return [answer["text"] for answer in sample.run["answers"]]
+
+
+@pytest.mark.parametrize(("value", "text"), VALUES_AND_TEXTS)
+def test_inside_a_longer_text_a_captured_value_is_json(runtime: Runtime, value: Any, text: str) -> None:
+    check = {"type": "equals", "value": "id: ${id}"}
+    prompt = {"prompt": "repeat", "input": {"value": "id: ${id}"}, "expected": {"validations": [check]}}
+    sample = sample_of(runtime, give(value), prompt)
+    assert sample.outcome == "passed", sample
+    assert texts(sample)[1] == f"id: {text}"
+
+
+@pytest.mark.parametrize("value", [42, True, None])
+def test_a_resource_that_is_all_placeholder_is_json(runtime: Runtime, value: Any) -> None:
+    resource = {"resource": "${id}", "expected": {"expected_keywords": ["x"]}}
+    sample = sample_of(runtime, give(value), resource)
+    assert {42: "'42'", True: "'true'", None: "'null'"}[value] in sample.message
+
+
+@pytest.mark.parametrize(("value", "text"), VALUES_AND_TEXTS)
+@pytest.mark.parametrize("captured", [False, True])
+def test_prompt_arguments_are_sent_as_json_text(
+    runtime: Runtime, value: Any, text: str, captured: bool
+) -> None:
+    argument = "${id}" if captured else value
+    prompt = {"prompt": "repeat", "input": {"value": argument}, "expected": {"expected_keywords": [text]}}
+    sample = sample_of(runtime, give(value), prompt)
+    assert sample.outcome == "passed", sample
+    assert texts(sample)[1] == text
+    assert sample.measured["calls"][1]["arguments"] == {"value": text}
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"type": "contains", "value": "${id}"},
+        {"type": "contains_all", "values": ["${id}"]},
+        {"any_of": [{"type": "contains", "value": "${id}"}, {"type": "has_citation"}]},
+        {"all_of": [{"type": "contains", "value": "${id}"}, {"type": "json_path", "path": "$"}]},
+        {"not": {"not": {"type": "contains", "value": "${id}"}}},
+    ],
+)
+def test_a_check_of_texts_takes_a_captured_value_as_text(
+    runtime: Runtime, check: dict[str, Any], value: Any
+) -> None:
+    assert sample_of(runtime, give(value), say("${id}", check)).outcome == "passed"
+
+
+def test_a_group_keeps_the_type_where_it_fits(runtime: Runtime) -> None:
+    typed = {"type": "json_path", "path": "$", "equals": "${id}"}
+    group = {"all_of": [{"type": "contains", "value": "${id}"}, typed]}
+    assert sample_of(runtime, give(42), say("${id}", group)).outcome == "passed"
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_value_that_makes_no_check_is_one_failed_check(runtime: Runtime, negated: bool) -> None:
+    rule: dict[str, Any] = {"type": "matches_regex", "pattern": "${id}"}
+    rule = {"not": rule} if negated else rule
+    sample = sample_of(runtime, give("("), say("x", rule, {"type": "contains", "value": "x"}))
+    assert sample.outcome == "failed"
+    wrong, right = sample.checks
+    assert (wrong.status, right.status) == ("failed", "passed")
+    assert wrong.message.startswith("with the captured values this is no check: ")
+    assert "\n" not in wrong.message
+
+
+WRAPPED = {"results": [{"id": 7}, {"id": 8}]}
+
+
+def test_json_in_a_text_that_is_wrapped_is_seen_by_checks_and_captures(runtime: Runtime) -> None:
+    checks = [
+        {"type": "json_path", "path": "$.results[0].id", "equals": 7},
+        {"type": "min_results", "count": 2},
+        {"type": "max_results", "count": 2},
+        {"type": "json_path", "path": "$.result", "value_type": "string", "source": "structured"},
+    ]
+    step = {"tool": "wrapped", "input": {"value": WRAPPED}, "expected": {"validations": checks}}
+    captured = {"type": "equals", "value": "8"}
+    sample = sample_of(runtime, {**step, "capture": {"id": "$.results[1].id"}}, {**say("${id}", captured)})
+    assert sample.outcome == "passed", sample
+    assert sample.run["answers"][0]["structured"] == {"result": texts(sample)[0]}
+
+
+@pytest.mark.parametrize("value", [7, "x", None])
+def test_a_wrapped_text_that_holds_no_array_or_object_stays_under_result(
+    runtime: Runtime, value: Any
+) -> None:
+    check = {"type": "json_path", "path": "$.result", "value_type": "string"}
+    step = {"tool": "wrapped", "input": {"value": value}, "expected": {"validations": [check]}}
+    sample = sample_of(runtime, {**step, "capture": {"id": "$.result"}})
+    assert sample.outcome == "passed", sample
+
+
+@pytest.mark.parametrize(
+    "structured",
+    [{"result": "[1]", "more": 1}, {"results": "[1]"}, {"result": "[2]"}, {"result": [1]}],
+)
+def test_other_structured_content_is_what_counts(structured: Any) -> None:
+    check = BUILTIN.parse({"type": "equals", "value": structured, "path": "$"})
+    assert check.evaluate(Response("[1]", structured=structured)).passed
