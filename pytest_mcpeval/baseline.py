@@ -94,6 +94,11 @@ def _mismatch(document: Document, model: BaselineModel, suite: Suite[Any], diges
             f"undo the change, or bless the new version with {BLESS_COMMAND} {suite.key}"
         )
         return document.problem("digest", message=message)
+    known = {case.id for case in suite.cases}
+    unknown = [case for case in model.cases if case not in known]
+    if unknown:
+        message = f"{suite.key} has no case {unknown[0]!r}: bless it again with {BLESS_COMMAND} {suite.key}"
+        return document.problem("cases", unknown[0], message=message)
     return None
 
 

@@ -21,6 +21,9 @@ OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"
 
 
+sent_key = pytest.StashKey[Sample]()
+
+
 class Executor:
     """Selects cases, runs calls ahead, and sends a sample along with the report of each case.
 
@@ -85,8 +88,10 @@ class Executor:
         sample = _sample_of(item, call, report)
         if sample is not None:
             sample = _as_reported(sample, report)
+            item.stash[sent_key] = sample
             setattr(report, SAMPLE_ATTRIBUTE, sample.to_json())
-            _mark(item, report, sample)
+            if call.when != "teardown":
+                _mark(item, report, sample)
         if self._unsent_selections is not None:
             setattr(report, SELECTIONS_ATTRIBUTE, self._unsent_selections)
             self._unsent_selections = None
@@ -99,7 +104,9 @@ class Executor:
 
 def _sample_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Sample | None:
     """The sample of an item, when this is the report that ends its case: a call, or a set-up that failed."""
-    if call.when == "teardown" or (call.when == "setup" and report.passed):
+    if call.when == "teardown":
+        return _of_failed_teardown(item, report)
+    if call.when == "setup" and report.passed:
         return None
     if not isinstance(item, CaseItem):
         return python_sample(item, call, report)
@@ -114,6 +121,15 @@ def _sample_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Te
         message=_first_line(call),
         traits=dict(item.case.traits),
     )
+
+
+def _of_failed_teardown(item: pytest.Item, report: pytest.TestReport) -> Sample | None:
+    """A case whose tear-down failed did not pass: its sample, once more, as an error."""
+    sent = item.stash.get(sent_key, None)
+    if sent is None or not report.failed:
+        return None
+    lines = report.longreprtext.strip().splitlines() or ["no reason given"]
+    return replace(sent, outcome="error", message=f"tear-down failed: {lines[-1]}")
 
 
 def _first_line(call: pytest.CallInfo[None]) -> str:

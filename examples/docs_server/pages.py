@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+FRONT_MATTER_KEYS = ("title", "topics", "kind")
+
 PAGES = Path(__file__).parent / "pages"
 
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
@@ -73,10 +75,20 @@ def read_page(path: Path) -> list[Section]:
     front_matter = yaml.safe_load(match[1])
     if not isinstance(front_matter, dict) or not front_matter.get("title"):
         raise PageError(f"{path}: the front matter needs a title")
+    _reject_unknown_keys(path, match[1], front_matter)
     sections = [_section(path, front_matter, heading, body) for heading, body in _cut(match[2])]
     if not sections:
         raise PageError(f"{path}: expected at least one '## ' heading")
     return sections
+
+
+def _reject_unknown_keys(path: Path, text: str, front_matter: dict[str, Any]) -> None:
+    for key in front_matter:
+        if key not in FRONT_MATTER_KEYS:
+            # The front matter begins on the second line of the page.
+            line = 2 + [written.partition(":")[0] for written in text.splitlines()].index(str(key))
+            known = ", ".join(FRONT_MATTER_KEYS)
+            raise PageError(f"{path}:{line}: unknown key {key!r}; expected {known}")
 
 
 def _cut(text: str) -> Iterator[tuple[str, str]]:

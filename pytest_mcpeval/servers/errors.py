@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pytest_mcpeval.reports.text import visible
+
 CallReason = Literal[
     "timeout", "crashed", "refused", "http", "protocol", "unknown_tool", "connection", "unreachable"
 ]
@@ -67,7 +69,7 @@ class ServerStartError(Exception):
     def __str__(self) -> str:
         if self.repeated:
             return f"server {self.server!r} did not start (reported above): {self.reason}"
-        return "\n".join(self._lines())
+        return visible("\n".join(self._lines()))
 
     def _lines(self) -> list[str]:
         lines = [f"server {self.server!r} did not start: {self.reason}"]
@@ -93,6 +95,8 @@ class CallError(Exception):
     def __init__(
         self, reason: CallReason, message: str, *, http_status: int | None = None, stderr_tail: str = ""
     ) -> None:
+        # Servers choose these words, and tracebacks show them as they are.
+        message = visible(message)
         super().__init__(message)
         self.reason: CallReason = reason
         self.message = message

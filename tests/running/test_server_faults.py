@@ -118,6 +118,17 @@ def test_a_server_that_does_not_start_is_told_once(project: pytest.Pytester, mod
     assert not processes_of(project)
 
 
+def test_what_a_server_says_cannot_steer_the_terminal(project: pytest.Pytester) -> None:
+    words = "import sys; sys.stderr.write('\\x1b[31mred\\x07\\n'); sys.exit(7)"
+    server = {"command": sys.executable, "args": ["-c", words]}
+    (project.path / ".mcp.json").write_text(json.dumps({"mcpServers": {"faulty": server}}))
+    (project.path / "datasets" / "s.json").write_text(json.dumps({"name": "s", "tests": [case("c", WORKS)]}))
+    result = project.runpytest_subprocess("--mcpeval")
+    assert r"    \x1b[31mred\x07" in result.outlines
+    assert "\x1b" not in result.stdout.str()
+    assert "\x07" not in result.stdout.str()
+
+
 def test_a_missing_command_is_named(project: pytest.Pytester) -> None:
     server = {"command": "no-such-command-here"}
     (project.path / ".mcp.json").write_text(json.dumps({"mcpServers": {"faulty": server}}))
@@ -177,6 +188,7 @@ def test_a_private_server_that_does_not_start_is_an_error(project: pytest.Pytest
     (project.path / "datasets" / "s.json").write_text(json.dumps(data))
     result = project.runpytest_subprocess("--mcpeval", "--mcpeval-report", "out", *MODES[mode])
     result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines_random(["*ERROR at setup of c0*", "*ERROR at setup of c1*"])
     result.stdout.fnmatch_lines(["server 'faulty' did not start: it exited with code 1 before it answered"])
     assert set(outcomes(project).values()) == {"error"}
     assert not processes_of(project)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pytest_mcpeval.gates import GateResult, at_least, at_most, figure, names
-from pytest_mcpeval.kinds.scenario.metrics import confidences, counted, group_of, latencies, mean, percentile
+from pytest_mcpeval.kinds.scenario.metrics import (
+    confidences,
+    counted,
+    group_of,
+    latencies,
+    mean,
+    percentile,
+    unanswered,
+)
 from pytest_mcpeval.kinds.scenario.schema import GatesModel
 from pytest_mcpeval.samples import Sample
 
@@ -34,9 +43,7 @@ def judge_gates(
         value = mean(confidences(kept))
         results.append(at_least(suite, "average_confidence", value, gates.average_confidence, unit=" %"))
     if gates.p95_latency_ms is not None:
-        value = percentile(latencies(kept), 0.95)
-        result = at_most(suite, "p95_latency_ms", value, gates.p95_latency_ms, unit=" ms")
-        results.append(replace(result, timed=True))
+        results.append(replace(_p95_latency(suite, kept, gates.p95_latency_ms), timed=True))
     if gates.no_new_failures and baseline is not None:
         results.append(_no_new_failures(suite, kept, baseline))
     return results
@@ -51,6 +58,19 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
     share = f"{group['passed']} of {group['total']} cases passed ({figure((value or 0) * 100)} %)"
     words = f"{share}, wanted at least {figure(limit * 100)} %{listed}"
     return GateResult(suite, result.name, result.verdict, words, value, None, limit)
+
+
+def _p95_latency(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
+    """A call without an answer took longer than any limit."""
+    silent = unanswered(kept)
+    answered = latencies([sample for sample in kept if sample.id not in silent])
+    value = percentile([*answered, *(math.inf for _ in silent)], 0.95)
+    if value == math.inf:
+        words = f"no answer in {len(silent)} of {len(kept)} cases: {names(silent)}"
+        return GateResult(suite, "p95_latency_ms", "failed", words, None, None, limit)
+    result = at_most(suite, "p95_latency_ms", value, limit, unit=" ms")
+    left = f"; no answer: {names(silent)}" if silent else ""
+    return replace(result, message=result.message + left)
 
 
 def _no_new_failures(suite: str, kept: Sequence[Sample], baseline: Mapping[str, Any]) -> GateResult:

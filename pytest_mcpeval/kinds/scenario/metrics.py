@@ -34,8 +34,13 @@ def percent(part: int, whole: int) -> float:
 
 def confidences(samples: Iterable[Sample]) -> list[float]:
     """The confidences reported, in percent; a case that reports none is left out."""
-    found = (sample.measured.get("confidence") or 0 for sample in samples)
-    return [value for value in found if value > 0]
+    found = (sample.measured.get("confidence") for sample in samples)
+    return [value for value in found if value is not None]
+
+
+def unanswered(samples: Iterable[Sample]) -> list[str]:
+    """The cases in which a call brought no answer: a time-out, a crash."""
+    return [s.id for s in samples if any(check.name == "answered" and not check.passed for check in s.checks)]
 
 
 def latencies(samples: Iterable[Sample]) -> list[float]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
+from pytest_mcpeval.reports.text import visible
 from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
 
@@ -27,7 +28,8 @@ class CheckFailed(AssertionError):  # noqa: N818 - reads as what happened in a t
         self.checks = tuple(checks)
         self.response = response
         lines = [f"{MARKS[check.status]} {check.name}: {check.message}" for check in self.checks]
-        super().__init__("\n".join([*lines, f"response: {shortened(response.text, 200) or '(no text)'}"]))
+        lines.append(f"response: {shortened(response.text, 200) or '(no text)'}")
+        super().__init__(visible("\n".join(lines)))
 
 
 class JsonPathOperators(TypedDict, total=False):

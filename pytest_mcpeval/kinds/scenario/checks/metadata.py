@@ -19,12 +19,16 @@ JAVASCRIPT_SPACE = (
 
 @dataclass(frozen=True)
 class Metadata:
-    """What an answer says about itself; all zeros and ``reported`` false when it says nothing readable."""
+    """What an answer says about itself; all zeros and ``reported`` false when it says nothing readable.
+
+    ``reports_confidence`` tells a confidence of zero from none.
+    """
 
     confidence: float = 0
     sources_used: int = 0
     processing_time_ms: float = 0
     reported: bool = False
+    reports_confidence: bool = False
 
 
 def trimmed(text: str) -> str:
@@ -46,6 +50,7 @@ def response_metadata(text: str) -> Metadata:
         sources_used=int(_number(found, "sourcesUsed")),
         processing_time_ms=_number(found, "processingTimeMs"),
         reported=True,
+        reports_confidence="confidence" in found,
     )
 
 
