@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator
 
 from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.servers.response import Response
 
 if TYPE_CHECKING:
     from jsonpath import JSONPath
@@ -62,6 +63,26 @@ def parse_json(text: str) -> Any:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("it nests too deep") from None
+
+
+def json_answer(response: Response) -> Any:
+    """The JSON value of a response: its structured content, or its text when there is none.
+
+    Structured content that only wraps the text (``{"result": "[1, 2]"}``, as Python servers send it for a
+    tool that returns a text) gives way to an array or object in that text.
+
+    Raises:
+        ValueError: There is no structured content, and the text is not JSON.
+    """
+    if response.structured is None:
+        return parse_json(response.text)
+    if response.structured != {"result": response.text}:
+        return response.structured
+    try:
+        inner = parse_json(response.text)
+    except ValueError:
+        return response.structured
+    return inner if isinstance(inner, (dict, list)) else response.structured
 
 
 def _no_constant(name: str) -> Any:

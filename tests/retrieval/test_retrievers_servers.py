@@ -43,6 +43,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 server = MCPServer("proxy", log_level="ERROR")
 
 
+@server.tool()
+def wrapped(query: str) -> str:
+    """Return JSON as a text, which the server wraps once more."""
+    return '{"tools": [{"name": "log", "server": "git"}]}'
+
+
 @server.tool(structured_output=False)
 def retrieve_tools(query: str, limit: int, filters: dict | None = None) -> str:
     """Find tools."""
@@ -159,6 +165,16 @@ def test_a_proxy_s_answer_is_mapped(connections: Connections, proxy: dict[str, S
     assert search.search("none", 7) == []
     raw = connections.get(proxy["proxy"]).call_tool("retrieve_tools", {"query": "q", "limit": 7})
     assert json.loads(raw.text)["limit"] == 7
+
+
+def test_json_in_a_text_that_the_server_wraps(
+    connections: Connections, proxy: dict[str, ServerDefinition]
+) -> None:
+    options = {"server": "proxy", "tool": "wrapped", "arguments": {"query": "{query}"}, **PROXY_ANSWER}
+    assert connections.get(proxy["proxy"]).call_tool("wrapped", {"query": "q"}).structured.keys() == {
+        "result"
+    }
+    assert retriever(options, connections, proxy).search("q", 5) == [Hit("git:log")]
 
 
 @pytest.mark.parametrize(

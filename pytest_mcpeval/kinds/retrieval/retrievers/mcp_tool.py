@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.retrieval.retrievers.filling import filled
 from pytest_mcpeval.kinds.retrieval.retrievers.results import AnswerMap
 from pytest_mcpeval.loading.wording import shortened
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.servers.json_paths import parse_json
+from pytest_mcpeval.servers.json_paths import json_answer
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.retrievers.base import SearchReason
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class McpRetriever:
     """Calls a tool for every query; ``arguments`` hold ``{query}`` and ``{limit}``.
 
-    ``connect`` opens the connection, or finds it. The answer is the tool's structured content if there is
-    any, else its text read as JSON. ``timeout`` is in seconds.
+    ``connect`` opens the connection, or finds it. The answer is the JSON in the tool's structured content, or
+    in its text. ``timeout`` is in seconds.
     """
 
     def __init__(
@@ -80,12 +80,9 @@ class McpRetriever:
 
 
 def _json_of(response: Response) -> Any:
-    if response.structured is not None:
-        return response.structured
     try:
-        return parse_json(response.text)
+        return json_answer(response)
     except ValueError as error:
         text = shortened(" ".join(response.text.split()), 80)
-        raise SearchError(
-            "answer", f"the answer has no structured content and is no JSON ({error}): {text}"
-        ) from None
+        message = f"the answer has no structured content and is no JSON ({error}): {text}"
+        raise SearchError("answer", message) from None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pytest_mcpeval.servers.json_paths import PathText, compile_path, nodes, parse_json
+from pytest_mcpeval.servers.json_paths import PathText, compile_path, json_answer, nodes, parse_json
 from pytest_mcpeval.servers.response import Response
 
 from .verdict import JudgementError, quoted, shortened
@@ -14,43 +14,23 @@ from .verdict import JudgementError, quoted, shortened
 __all__ = ["PathText", "Source", "compile_path", "json_equal", "json_of", "nodes", "shown"]
 
 Source = Literal["text", "structured"]
-"""Where JSON is read from; by default as `json_of` says."""
+"""Where JSON is read from; by default as `json_answer` says."""
 
 
 def json_of(response: Response, source: Source | None = None) -> Any:
-    """The JSON value of the response.
-
-    Without a source: the structured content, or the text when there is none. Structured content that only
-    wraps the text (``{"result": "[1, 2]"}``, as Python servers send it for a tool that returns a text) gives
-    way to an array or object in that text.
+    """The JSON value of the response; without a source, as `json_answer` says.
 
     Raises:
         JudgementError: There is none.
     """
-    if source == "text" or (source is None and response.structured is None):
-        return _text_json(response.text)
-    if response.structured is None:
-        raise JudgementError("the response has no structured content")
-    inner = _wrapped_json(response) if source is None else None
-    return response.structured if inner is None else inner
-
-
-def _text_json(text: str) -> Any:
+    if source == "structured":
+        if response.structured is None:
+            raise JudgementError("the response has no structured content")
+        return response.structured
     try:
-        return parse_json(text)
+        return json_answer(response) if source is None else parse_json(response.text)
     except ValueError as error:
-        raise JudgementError(f"the text is not JSON ({error}): {quoted(text)}") from None
-
-
-def _wrapped_json(response: Response) -> dict[str, Any] | list[Any] | None:
-    """The array or object in the text, when the structured content is nothing but that text."""
-    if response.structured != {"result": response.text}:
-        return None
-    try:
-        found = _text_json(response.text)
-    except JudgementError:
-        return None
-    return found if isinstance(found, (dict, list)) else None
+        raise JudgementError(f"the text is not JSON ({error}): {quoted(response.text)}") from None
 
 
 def json_equal(left: Any, right: Any) -> bool:
