@@ -273,14 +273,13 @@ class CaseItem(pytest.Function):
 
 
 def _is_hidden_by_name(path: Path, config: pytest.Config) -> bool:
-    """Whether ``norecursedirs`` hides a directory, and ``--ignore`` does not."""
-    explicit = {
-        os.path.abspath(config.invocation_params.dir / one) for one in config.getoption("ignore") or ()
-    }
+    """Whether ``norecursedirs`` hides a directory, and no ``--ignore`` or ``--ignore-glob`` does."""
+    start = config.invocation_params.dir
+    explicit = [*(config.getoption("ignore") or ()), *(config.getoption("ignore_glob") or ())]
+    if any(fnmatch(str(path), os.path.abspath(start / one)) for one in explicit):
+        return False
     patterns = config.getini("norecursedirs")
-    return str(path) not in explicit and any(
-        fnmatch(str(path) if "/" in pattern else path.name, pattern) for pattern in patterns
-    )
+    return any(fnmatch(str(path) if "/" in pattern else path.name, pattern) for pattern in patterns)
 
 
 @cache
