@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite
+from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
 from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
@@ -243,9 +243,10 @@ class CaseItem(pytest.Function):
             pytest.fail(problem, pytrace=False)
 
     def _problem_of_target(self) -> str | None:
+        self.runtime.fixtures = {name: self.funcargs[name] for name in self.case.fixtures}
         try:
             self.runtime.kind(self.suite.kind).prepare(self.suite, self.case, self.runtime)
-        except (ServerStartError, ServerConfigError) as error:
+        except (ServerStartError, ServerConfigError, TargetError) as error:
             return str(error)
         return None
 
@@ -263,7 +264,7 @@ class CaseItem(pytest.Function):
         """What a person sees: words and data for our own failures, a traceback for everything else."""
         if isinstance(excinfo.value, DataFileError):
             return self.runtime.described(excinfo.value)
-        if isinstance(excinfo.value, (CaseFailed, ServerStartError, ServerConfigError)):
+        if isinstance(excinfo.value, (CaseFailed, ServerStartError, ServerConfigError, TargetError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 

@@ -8,7 +8,9 @@ from typing import Literal
 
 from pytest_mcpeval.samples import Sample
 
-Verdict = Literal["passed", "failed", "error", "not_evaluated"]
+Verdict = Literal["passed", "failed", "error", "not_evaluated", "not_set"]
+"""``not_evaluated``: the run was cut down on purpose. ``not_set``: the gate lacks what it compares with,
+which its message names; it judges nothing and spoils nothing."""
 
 SLACK = 1e-9
 """Two metrics closer than this are equal: floats are never compared raw."""
@@ -119,20 +121,21 @@ def completeness(
 
 
 def fail_closed(gates: Iterable[GateResult], complete: Completeness) -> list[GateResult]:
-    """Hold gate results to completeness: a partial run judges nothing, an incomplete one fails."""
-    if complete.partial:
-        return [replace(gate, verdict="not_evaluated", message=_partial_words(complete)) for gate in gates]
+    """Hold gate results to completeness: a partial run judges nothing, an incomplete one fails.
+
+    A gate that is not set stays so.
+    """
     shortfall = _shortfall_words(complete)
+    return [gate if gate.verdict == "not_set" else _held_to(gate, complete, shortfall) for gate in gates]
+
+
+def _held_to(gate: GateResult, complete: Completeness, shortfall: str) -> GateResult:
+    if complete.partial:
+        return replace(gate, verdict="not_evaluated", message=_partial_words(complete))
     if not shortfall:
-        return [_naming_set_aside(gate, complete) for gate in gates]
-    return [
-        replace(
-            gate,
-            verdict="error" if gate.verdict == "error" else "failed",
-            message=f"{shortfall}; {gate.message}",
-        )
-        for gate in gates
-    ]
+        return _naming_set_aside(gate, complete)
+    verdict: Verdict = "error" if gate.verdict == "error" else "failed"
+    return replace(gate, verdict=verdict, message=f"{shortfall}; {gate.message}")
 
 
 def _partial_words(complete: Completeness) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ NOTHING_TO_BLESS = (
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """One suite at the end of a session."""
+    """One suite at the end of a session. ``compared`` is what changed against its baseline."""
 
     selection: Selection
     complete: Completeness
@@ -42,6 +42,7 @@ class SuiteResult:
     metrics: Mapping[str, Any]
     run: Mapping[str, Any]
     gates: Sequence[GateResult]
+    compared: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -97,16 +98,22 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
     blessing = _blessed(runtime, results, state) if runtime.settings.bless else Blessing(results)
     return Evaluation(
         suites=blessing.suites,
-        tables=[table for kind in runtime.kinds.values() for table in _tables(kind, ledger)],
+        tables=[table for kind in runtime.kinds.values() for table in _tables(kind, ledger, results)],
         verdict=_verdict(blessing, state),
         notes=blessing.notes,
         session_gates=blessing.gates,
     )
 
 
-def _tables(kind: Kind[Any], ledger: Ledger) -> list[Table]:
+def _tables(kind: Kind[Any], ledger: Ledger, results: Sequence[SuiteResult]) -> list[Table]:
     samples = ledger.of_kind(kind.name)
-    return kind.tables(samples) if samples else []
+    compared = {
+        result.key: result.compared for result in results if result.key in samples and result.compared
+    }
+    return [
+        *(kind.tables(samples) if samples else []),
+        *(kind.comparison_tables(compared) if compared else []),
+    ]
 
 
 def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: SessionState) -> SuiteResult:
@@ -126,7 +133,17 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         metrics=kind.measure(samples),
         run=kind.measure_run(samples),
         gates=_gates(runtime, selection, samples, complete),
+        compared={} if complete.partial else _compared(runtime, selection, samples),
     )
+
+
+def _compared(runtime: Runtime, selection: Selection, samples: Sequence[Sample]) -> Mapping[str, Any]:
+    try:
+        suite = _suite(runtime, selection)
+        return {} if suite is None else runtime.kind(selection.kind).compare(suite, samples)
+    except DataFileError:
+        # A gate in error tells of it.
+        return {}
 
 
 def _gates(
@@ -215,7 +232,7 @@ def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
     lacking = [result.key for result in results if not result.complete.whole]
     if lacking:
         return f"the run is incomplete: cases of {', '.join(lacking)} are missing or in error"
-    gates = [gate for result in results for gate in result.gates if gate.verdict != "passed"]
+    gates = [gate for result in results for gate in result.gates if gate.verdict not in ("passed", "not_set")]
     if state.failures or gates:
         red = [gate_nodeid(gate) for gate in gates]
         return "the run is red" + (f": {', '.join(red)}" if red else f": {state.failures} failed")

@@ -28,6 +28,7 @@ DEPENDENT_OPTIONS = (
     "mcpeval_tag",
     "mcpeval_difficulty",
     "mcpeval_concurrency",
+    "mcpeval_retriever",
 )
 
 
@@ -70,6 +71,12 @@ def add_options(parser: pytest.Parser) -> None:
         type=_positive,
         metavar="N",
         help="calls in flight at once, for every suite (a suite's own `concurrency` otherwise)",
+    )
+    group.addoption(
+        "--mcpeval-retriever",
+        metavar="RETRIEVER",
+        help="the search that retrieval suites evaluate instead of their own: bm25, tfidf, "
+        "python:pkg.mod:search, fixture:NAME, command:PROGRAM, or a JSON mapping as in mcpeval.yaml",
     )
     parser.addini(
         "mcpeval", "collect and run evals without --mcpeval on the command line", "bool", default=False

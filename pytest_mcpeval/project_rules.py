@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from pydantic import BaseModel, Field, create_model
 from pydantic.alias_generators import to_camel
 
 from pytest_mcpeval.kinds.base import Kind
+from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.loader import PARSERS
 from pytest_mcpeval.loading.schema import Expected, validate
@@ -135,13 +135,10 @@ def _entry_model(settings: type[BaseModel]) -> type[BaseModel]:
 
 def _rule(document: Document, at: tuple[str | int, ...], entry: Any, model: type[BaseModel]) -> Rule:
     validated: BaseModel = validate(_entry_model(model), document, entry, at=at)
-    given = validated.model_dump(exclude_unset=True)
-    patterns = _patterns(document, (*at, "files"), given.pop("files")) if "files" in given else None
-    directory = document.path.parent
-    if isinstance(given.get("baseline"), str):
-        given["baseline"] = os.path.normpath(directory / given["baseline"])
-    lines = {name: document.line(*at, _as_written(entry, name)) for name in given}
-    return Rule(given, lines, patterns)
+    settings = given(located(validated, document.path.parent))
+    patterns = _patterns(document, (*at, "files"), settings.pop("files")) if "files" in settings else None
+    lines = {name: document.line(*at, _as_written(entry, name)) for name in settings}
+    return Rule(settings, lines, patterns)
 
 
 def _as_written(entry: Mapping[str, Any], name: str) -> str:

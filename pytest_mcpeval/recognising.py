@@ -20,7 +20,7 @@ def recognise(document: Document, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[
     """
     declared = document.data.get("kind") if isinstance(document.data, dict) else None
     if isinstance(declared, str) and declared in kinds:
-        return kinds[declared], "suite"
+        return kinds[declared], kinds[declared].recognise(document.data) or "suite"
     for kind in kinds.values():
         shape = kind.recognise(document.data)
         if shape is not None:

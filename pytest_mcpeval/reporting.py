@@ -17,7 +17,7 @@ from pytest_mcpeval.executing import (
     OUTCOME_ATTRIBUTE,
     SELECTIONS_ATTRIBUTE,
 )
-from pytest_mcpeval.gates import GateResult, gate_nodeid
+from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
 from pytest_mcpeval.judging import Evaluation, SessionState, evaluate
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.reports import terminal
@@ -28,6 +28,13 @@ from pytest_mcpeval.samples import SAMPLE_ATTRIBUTE
 GATE_ATTRIBUTE = "mcpeval_gate"
 
 Outcome = Literal["passed", "failed", "skipped"]
+
+GATE_OUTCOMES: dict[Verdict, Outcome] = {
+    "passed": "passed",
+    "not_evaluated": "skipped",
+    "not_set": "skipped",
+}
+
 Phase = Literal["setup", "call", "teardown"]
 PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
 
@@ -201,7 +208,7 @@ def _gate_report(
     outcome: Outcome = "passed"
     longrepr: Any = None
     if when == "call":
-        outcome = {"passed": "passed", "not_evaluated": "skipped"}.get(gate.verdict, "failed")  # type: ignore[assignment]
+        outcome = GATE_OUTCOMES.get(gate.verdict, "failed")
         if outcome == "skipped":
             longrepr = (gate.suite, 0, gate.message)
         elif outcome == "failed":

@@ -1,12 +1,12 @@
-"""What one process knows while it runs: settings, kinds, loaded suites, open connections."""
+"""What one process knows while it runs: settings, kinds, loaded suites, open connections and targets."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pytest_mcpeval.ahead import Ahead
 from pytest_mcpeval.baseline import is_baseline
@@ -24,8 +24,21 @@ if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
 
+class Target(Protocol):
+    """What a kind evaluates and keeps open from case to case."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+TargetT = TypeVar("TargetT", bound=Target)
+
+
 class Runtime:
-    """The state of one pytest process. Connections open on first use and close with `close`."""
+    """The state of one pytest process. Connections and targets open on first use and close with `close`.
+
+    ``fixtures`` are the fixture values of the case in hand, by name.
+    """
 
     def __init__(self, settings: Settings, kinds: Mapping[str, Kind[Any]], checks: CheckRegistry) -> None:
         self.settings = settings
@@ -34,7 +47,9 @@ class Runtime:
         self.project_files = ProjectFiles(settings.rootdir, self.kinds)
         self.ahead = Ahead(self)
         self._suites: dict[Path, Suite[Any] | None] = {}
+        self.fixtures: Mapping[str, Any] = {}
         self._connections: Connections | None = None
+        self._targets: dict[Hashable, Target] = {}
 
     def key(self, path: Path) -> str:
         """A path relative to the root directory, with forward slashes."""
@@ -68,7 +83,7 @@ class Runtime:
         if shape == "support":
             return None
         place = self.project_files.place(path, self.key(path), kind)
-        return kind.load(document, place)
+        return kind.load(document, replace(place, overrides=self.settings.overrides.get(kind.name, {})))
 
     def described(self, error: DataFileError) -> str:
         """The text of an error for people: paths as in node ids, control characters spelled out."""
@@ -88,9 +103,18 @@ class Runtime:
             self._connections = Connections()
         return self._connections.get(definition, fresh=fresh)
 
+    def target(self, key: Hashable, make: Callable[[], TargetT]) -> TargetT:
+        """What a kind keeps open under a key, made on first use; a kind's keys are its own."""
+        if key not in self._targets:
+            self._targets[key] = make()
+        found: TargetT = self._targets[key]  # type: ignore[assignment]
+        return found
+
     def close(self) -> None:
-        """Close every connection and forget calls in flight."""
+        """Close every target and connection, and forget calls in flight."""
         self.ahead.close()
+        while self._targets:
+            self._targets.popitem()[1].close()
         if self._connections is not None:
             self._connections.close()
             self._connections = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,8 @@ class Settings:
     """What the command line and the ini file say about this session.
 
     ``datasets`` are absolute directories; ``data_files`` and ``ignore`` are glob patterns. ``projects``,
-    ``tags`` and ``difficulties`` select cases; empty means all. ``concurrency`` overrides every suite's own.
+    ``tags`` and ``difficulties`` select cases; empty means all. ``concurrency`` overrides every suite's own,
+    ``overrides`` (kind → settings) those of all suites of a kind.
     """
 
     rootdir: Path
@@ -28,6 +30,7 @@ class Settings:
     tags: frozenset[str] = frozenset()
     difficulties: frozenset[str] = frozenset()
     concurrency: int | None = None
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     bless: bool = False
     report_directory: Path | None = None
     cache_directory: Path | None = None
@@ -50,6 +53,7 @@ def settings_from(config: pytest.Config) -> Settings:
         tags=frozenset(config.getoption("mcpeval_tag")),
         difficulties=frozenset(config.getoption("mcpeval_difficulty")),
         concurrency=config.getoption("mcpeval_concurrency"),
+        overrides=_overrides(config),
         bless=config.getoption("mcpeval_bless"),
         report_directory=config.invocation_params.dir / report if report else None,
         cache_directory=_cache_directory(config),
@@ -64,6 +68,18 @@ def _dataset_directories(config: pytest.Config) -> Iterator[Path]:
                 f"ini key mcpeval_datasets: there is no directory {name!r} in {config.rootpath}"
             )
         yield directory
+
+
+def _overrides(config: pytest.Config) -> dict[str, dict[str, Any]]:
+    text = config.getoption("mcpeval_retriever")
+    if text is None:
+        return {}
+    from pytest_mcpeval.kinds.retrieval.retrievers import retriever_from_text
+
+    try:
+        return {"retrieval": {"retriever": retriever_from_text(text, config.invocation_params.dir)}}
+    except ValueError as error:
+        raise pytest.UsageError(f"--mcpeval-retriever: {error}") from None
 
 
 def _cache_directory(config: pytest.Config) -> Path | None:

@@ -9,9 +9,16 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from pytest_mcpeval import __version__
-from pytest_mcpeval.cli import init, schema, servers, validate
+from pytest_mcpeval.cli import init, schema, selftest, servers, snapshot, validate
 
-COMMANDS = {"init": init, "validate": validate, "schema": schema, "servers": servers}
+COMMANDS = {
+    "init": init,
+    "validate": validate,
+    "schema": schema,
+    "servers": servers,
+    "selftest": selftest,
+    "snapshot": snapshot,
+}
 
 EXIT_CODES = """\
 exit codes:

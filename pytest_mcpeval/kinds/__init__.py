@@ -16,10 +16,12 @@ def registered_kinds(checks: CheckRegistry, others: Iterable[Kind[Any]] = ()) ->
     Raises:
         ValueError: Two kinds have the same name.
     """
+    from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
     from pytest_mcpeval.kinds.scenario.kind import ScenarioKind
 
     kinds: dict[str, Kind[Any]] = {}
-    for kind in (ScenarioKind(checks), *others):
+    ours: tuple[Kind[Any], ...] = (ScenarioKind(checks), RetrievalKind())
+    for kind in (*ours, *others):
         if kind.name in kinds:
             raise ValueError(f"two kinds of evaluation are named {kind.name!r}: rename one")
         kinds[kind.name] = kind

@@ -94,13 +94,19 @@ class Suite(Generic[SpecT]):
 class Place:
     """Where a document was found, and what applies there: the merged settings of its kind, and the servers.
 
-    ``origins`` says where a setting comes from, as ``path:line`` of the ``mcpeval.yaml``.
+    ``origins`` says where a setting comes from, as ``path:line`` of the ``mcpeval.yaml``. ``overrides`` are
+    settings of the command line, which win over those of all files.
     """
 
     key: str
     settings: Any
     servers: Mapping[str, ServerDefinition]
     origins: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+class TargetError(Exception):
+    """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people."""
 
 
 class Kind(ABC, Generic[SpecT]):
@@ -172,6 +178,20 @@ class Kind(ABC, Generic[SpecT]):
         """Where the suite's baseline is committed, and its new content; None when it has none."""
         return None
 
+    def compare(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> dict[str, Any]:
+        """What changed against the suite's baseline, as plain data; empty without one to compare with.
+
+        Only called with samples of all its cases.
+
+        Raises:
+            DataFileError: The committed baseline cannot be read or does not fit the suite.
+        """
+        return {}
+
     @abstractmethod
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The tables of this kind over all suites of the session (suite key → samples)."""
+
+    def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+        """The tables on what changed since the baselines (suite key → what `compare` found)."""
+        return []

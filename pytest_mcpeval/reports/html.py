@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 SHOWN_CHARACTERS = 20_000
 GOOD, FAIR, BAD = "#2e7d32", "#b26a00", "#c62828"
-COLOURS = {"passed": GOOD, "failed": BAD, "inconclusive": FAIR, "not_evaluated": FAIR, "error": BAD}
+COLOURS = {
+    "passed": GOOD,
+    "failed": BAD,
+    "inconclusive": FAIR,
+    "not_evaluated": FAIR,
+    "not_set": FAIR,
+    "error": BAD,
+}
 TONES = {"": "inherit", "good": GOOD, "fair": FAIR, "bad": BAD}
 
 TABLE = "border-collapse:collapse;margin:0 16px 16px 0;display:inline-table;vertical-align:top"

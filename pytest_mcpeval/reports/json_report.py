@@ -84,6 +84,7 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
         "errors": list(complete.errors),
         "setAside": list(complete.set_aside),
         "metrics": dict(result.metrics),
+        "baseline_delta": dict(result.compared),
         "cases": [_case(sample) for sample in result.samples],
         "failures": [_failure(sample) for sample in result.samples if _is_failure(sample)],
     }

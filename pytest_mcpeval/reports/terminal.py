@@ -28,7 +28,7 @@ MARKUP: dict[Tone, dict[str, bool]] = {
     "fair": {"yellow": True},
     "bad": {"red": True},
 }
-VERDICT_TONES: dict[Verdict, Tone] = {"passed": "good", "not_evaluated": "fair"}
+VERDICT_TONES: dict[Verdict, Tone] = {"passed": "good", "not_evaluated": "fair", "not_set": "fair"}
 
 
 def print_summary(
@@ -76,6 +76,8 @@ class _Section:
             self._reporter.write_line(f"mcpeval: {'; '.join(parts)}")
 
     def tables(self, tables: Iterable[Table]) -> None:
+        # The first write_line of a section begins with one, which would tear a table's heading apart.
+        self._reporter.ensure_newline()
         for table in tables:
             self._table(table)
 

@@ -16,6 +16,7 @@ from pytest_mcpeval.servers.definitions import ServerDefinition
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _TAIL_BYTES = 64 * 1024
 _LINE_LIMIT = 500
+_INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class ProcessFiles:
             return ""
         kept = text.rstrip().splitlines()[-lines:] if lines > 0 else []
         return "\n".join(line if len(line) <= _LINE_LIMIT else f"{line[:_LINE_LIMIT]}…" for line in kept)
+
+
+def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables every process gets, as stdio servers do by way of mcp: nothing that may be a secret."""
+    return {name: environ[name] for name in _INHERITED if name in environ}
 
 
 def _signal_name(number: int) -> str:

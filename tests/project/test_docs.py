@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pytest_mcpeval import hooks, plugin
 from pytest_mcpeval.cli import COMMANDS
 from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.scenario import schema
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.runtime import Runtime
@@ -80,6 +81,9 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("scenario-files.md", schema.XfailModel),
         ("mcpeval-yaml.md", schema.ScenarioSettings),
         ("gates-and-baselines.md", schema.GatesModel),
+        ("retrieval.md", retrieval.GatesModel),
+        ("retrieval.md", retrieval.RetrievalSettings),
+        ("retrieval.md", retrieval.QueryModel),
         ("servers.md", ServerEntry),
     ],
 )
@@ -138,10 +142,19 @@ def load_scenario(block: CodeBlock, directory: Path) -> None:
 
 def load_project_file(block: CodeBlock, data: Any, directory: Path) -> None:
     path = write(directory / "mcpeval.yaml", block.text)
-    for entry in data.get("scenario", []):
+    for entry in [*data.get("scenario", []), *data.get("retrieval", [])]:
         for pattern in [entry["files"]] if isinstance(entry["files"], str) else entry["files"]:
             write(directory / pattern.replace("**", "a.yaml").replace("*", "a"), MINIMAL)
     assert runtime_at(directory).project_files.read(path).servers
+
+
+def test_example_of_the_library_prints_what_the_page_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (block,) = blocks("python", pages=(DOCS / "retrieval.md",))
+    exec(compile(block.text, str(block), "exec", dont_inherit=True), {})
+    assert f"`{capsys.readouterr().out.strip()}`" in (DOCS / "retrieval.md").read_text("utf-8")
 
 
 def test_example_check_works() -> None:

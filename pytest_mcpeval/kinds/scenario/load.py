@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
+from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.scenario.schema import (
@@ -101,9 +101,7 @@ class _Loader:
         self._lost_settings = {_setting_meant(str(loc[0])) for loc in mistakes} if at else set()
 
     def _effective_settings(self, model: SuiteModel) -> ScenarioSettings:
-        own = model.model_dump(include=set(ScenarioSettings.model_fields), exclude_unset=True)
-        if isinstance(own.get("baseline"), str):
-            own["baseline"] = os.path.normpath(self.document.path.parent / own["baseline"])
+        own = given(located(model, self.document.path.parent), ScenarioSettings.model_fields)
         return ScenarioSettings(**merge(self.place.settings, own))
 
     def further_problems(self) -> Sequence[Problem]:

@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-from keyword import iskeyword
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    AliasGenerator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    model_validator,
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+
+from pytest_mcpeval.kinds.fields import (
+    FILE_MODEL,
+    CaseId,
+    Concurrency,
+    FixtureName,
+    OptionalPath,
+    Seconds,
+    Share,
+    Text,
 )
-from pydantic.alias_generators import to_camel
 
-from pytest_mcpeval.loading.wording import shown
-
-CASE_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
-
-
-def _fixture_name(name: str) -> str:
-    if not name.isidentifier() or iskeyword(name):
-        raise ValueError(f"{shown(name)} is not the name of a fixture")
-    return name
-
-
-CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
-FixtureName = Annotated[str, AfterValidator(_fixture_name)]
-Text = Annotated[str, StringConstraints(min_length=1)]
-Seconds = Annotated[float, Field(gt=0, le=86_400)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Difficulty = Literal["basic", "intermediate", "advanced"]
 Rule = dict[str, Any]
 """A check as written; the check registry parses it, since users may register types of their own."""
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        strict=True,
-        alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
-    )
+    model_config = FILE_MODEL
 
 
 class SkipIfEnvModel(_Model):
@@ -165,12 +144,12 @@ class ScenarioSettings(_Model):
     tool_prefix: str = Field("", description="put in front of every tool alias")
     tools: dict[Text, Text] = Field({}, description="tool alias → name on the server; wins over tool_prefix")
     send_project: bool = Field(True, description="pass the case's project to the tool as argument `project`")
-    concurrency: Annotated[int, Field(ge=1, le=256)] = Field(1, description="calls in flight at once")
+    concurrency: Concurrency = Field(1, description="calls in flight at once")
     timeout: Seconds = Field(60.0, description="seconds a call may take")
     fresh: bool = Field(False, description="a private connection for every case")
     stateful: bool = Field(False, description="cases build on each other: never call ahead")
     gates: GatesModel = Field(GatesModel(), description="rules over the whole suite that can fail the run")
-    baseline: Text | None = Field(None, description="file of committed case outcomes, for no_new_failures")
+    baseline: OptionalPath = Field(None, description="file of committed case outcomes, for no_new_failures")
 
 
 class SuiteModel(ScenarioSettings):

@@ -1,0 +1,132 @@
+"""``pytest-mcpeval snapshot``: freeze the tools of live servers as a corpus, or say how they have changed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.servers import Connections, ServerDefinition
+
+DESCRIPTION = """\
+Start servers, list their tools, and write them as a tool corpus for golden sets: sorted, with schemas, and
+with the versions the servers gave. With --check, write nothing: compare the tools with those of a corpus.
+"""
+
+Row = Mapping[str, Any]
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "snapshot", help="freeze the tools of live servers as a corpus", description=DESCRIPTION
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these servers")
+    parser.add_argument("--servers", metavar="FILE", default=".mcp.json", help="default: .mcp.json")
+    parser.add_argument("--corpus-version", metavar="VERSION", help="default: the name of the corpus file")
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--out", metavar="FILE", help="write the corpus to this JSON file")
+    target.add_argument(
+        "--check", metavar="FILE", help="compare with this corpus; drift ends with exit code 1"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write a corpus, or compare with one."""
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.project_rules import read_servers_file
+    from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
+
+    try:
+        servers = read_servers_file(Path(options.servers).absolute()).servers
+        if problem := _unknown(options.names, servers):
+            return _told(f"{options.prog}: {problem}", 2)
+        chosen = {name: servers[name] for name in options.names or sorted(servers)}
+        rows, said = _listed(chosen)
+        if options.check:
+            return _checked(Path(options.check), rows, chosen, whole=not options.names)
+    except (CallError, DataFileError, ServerConfigError, ServerStartError) as error:
+        return _told(f"{options.prog}: {error}", 1)
+    return _written(Path(options.out), rows, said, options.corpus_version)
+
+
+def _told(message: str, code: int) -> int:
+    from pytest_mcpeval.reports.text import visible
+
+    print(visible(message), file=sys.stderr)
+    return code
+
+
+def _unknown(names: Iterable[str], servers: Mapping[str, ServerDefinition]) -> str:
+    from pytest_mcpeval.loading.wording import suggestion
+
+    known = ", ".join(sorted(servers)) or "none"
+    missing = next((name for name in names if name not in servers), None)
+    if missing is not None:
+        return f"no server {missing!r} is defined{suggestion(missing, servers)} (defined: {known})"
+    return "" if servers else "no server is defined in the file"
+
+
+def _listed(definitions: Mapping[str, ServerDefinition]) -> tuple[list[Row], dict[str, Any]]:
+    """The tools of all servers as rows of a corpus, and what each server says of itself."""
+    from pytest_mcpeval.servers import Connections
+
+    rows: list[Row] = []
+    said: dict[str, Any] = {}
+    with Connections(definitions) as connections:
+        for name in sorted(definitions):
+            rows += _tools(connections, name)
+            connection = connections.get(name)
+            about = {"name": connection.server_name, "version": connection.server_version}
+            said[name] = {**about, "protocol": connection.protocol_version}
+    return sorted(rows, key=lambda row: str(row["tool_id"])), said
+
+
+def _tools(connections: Connections, name: str) -> Iterator[Row]:
+    from pytest_mcpeval.kinds.retrieval.corpus import CorpusTool
+
+    for tool in connections.get(name).list_tools():
+        found = CorpusTool(f"{name}:{tool.name}", name, tool.name, tool.description, tool.input_schema)
+        yield found.as_data()
+
+
+def _written(path: Path, rows: list[Row], said: Mapping[str, Any], version: str | None) -> int:
+    from pytest_mcpeval.baseline import write_atomically
+    from pytest_mcpeval.samples import to_json
+
+    head = {} if version is None else {"version": version}
+    write_atomically(path, to_json({**head, "generated_from": said, "tools": rows}, indent=1) + "\n")
+    print(f"wrote {path}: {len(rows)} tools of {len(said)} servers")
+    return 0
+
+
+def _checked(path: Path, rows: list[Row], definitions: Mapping[str, ServerDefinition], *, whole: bool) -> int:
+    """Print what differs from a corpus; servers that were not asked do not count, unless all were meant."""
+    from pytest_mcpeval.kinds.retrieval.load import load_corpus
+    from pytest_mcpeval.reports.text import visible
+
+    frozen = [row for row in load_corpus(path).rows if whole or row["server"] in definitions]
+    lines = list(drift(frozen, rows))
+    for line in lines:
+        print(visible(line))
+    print(f"{path}: {len(lines) or 'no'} {'tool has' if len(lines) == 1 else 'tools have'} changed")
+    return 1 if lines else 0
+
+
+def drift(frozen: Iterable[Row], live: Iterable[Row]) -> Iterator[str]:
+    """One line for each tool that was added, removed or changed, sorted by id."""
+    old = {str(row["tool_id"]): row for row in frozen}
+    new = {str(row["tool_id"]): row for row in live}
+    for tool in sorted({*old, *new}):
+        if tool not in old:
+            yield f"added    {tool}"
+        elif tool not in new:
+            yield f"removed  {tool}"
+        elif changed := [
+            key for key in ("description", "schema") if old[tool].get(key) != new[tool].get(key)
+        ]:
+            yield f"changed  {tool}: {' and '.join(changed)}"

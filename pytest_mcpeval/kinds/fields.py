@@ -1,0 +1,91 @@
+"""Fields that the files of all kinds share: their types, and paths relative to the file that gives them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from keyword import iskeyword
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AliasGenerator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
+from pydantic.alias_generators import to_camel
+
+from pytest_mcpeval.loading.wording import shown
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+CASE_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+
+
+FILE_MODEL = ConfigDict(
+    extra="forbid",
+    frozen=True,
+    strict=True,
+    alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
+)
+"""How a mapping in a data file is read: no unknown keys, each key in snake_case or camelCase."""
+
+
+@dataclass(frozen=True)
+class RelativePath:
+    """Marks a field that is a path, relative to the directory of the file that gives it."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Marks a field whose model is replaced, not merged, when settings of several files are put together."""
+
+
+def _fixture_name(name: str) -> str:
+    if not name.isidentifier() or iskeyword(name):
+        raise ValueError(f"{shown(name)} is not the name of a fixture")
+    return name
+
+
+CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
+FixtureName = Annotated[str, AfterValidator(_fixture_name)]
+Text = Annotated[str, StringConstraints(min_length=1)]
+OptionalPath = Annotated[Text | None, RelativePath()]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Concurrency = Annotated[int, Field(ge=1, le=256)]
+
+
+def located(model: ModelT, directory: Path) -> ModelT:
+    """The model with every `RelativePath`, also those of models in it, as a complete path.
+
+    Fields that were not given stay so, unless they have a path for a default: that is relative as well.
+    """
+    return model.model_copy(update=dict(_located_fields(model, directory)))
+
+
+def given(model: BaseModel, names: Collection[str] | None = None) -> dict[str, Any]:
+    """The fields that were given, as nested mappings that can be merged; ``names`` are those wanted."""
+    found: dict[str, Any] = {}
+    for name, field in type(model).model_fields.items():
+        if name in model.model_fields_set and (names is None or name in names):
+            value = getattr(model, name)
+            is_merged = isinstance(value, BaseModel) and not any(isinstance(m, Whole) for m in field.metadata)
+            found[name] = given(value) if is_merged else value
+    return found
+
+
+def _located_fields(model: BaseModel, directory: Path) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
+        if isinstance(value, str) and any(isinstance(mark, RelativePath) for mark in field.metadata):
+            found.append((name, os.path.normpath(directory.absolute() / value)))
+        elif isinstance(value, BaseModel) and name in model.model_fields_set:
+            found.append((name, located(value, directory)))
+    return found

@@ -1,0 +1,73 @@
+"""What the retrieval metrics are called and how they are defined, as data. Imports nothing heavy.
+
+One name serves a metric at both levels: ``mrr`` of one query is its reciprocal rank, ``map`` its average
+precision; of a set, each is the mean over its queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+CUTOFFS = (1, 3, 5, 10)
+"""The k of Recall@k and hit@k."""
+
+NDCG_CUTOFF = 10
+
+NDCG = f"ndcg_at_{NDCG_CUTOFF}"
+
+METRICS = (
+    *(f"recall_at_{k}" for k in CUTOFFS),
+    *(f"hit_at_{k}" for k in CUTOFFS),
+    "mrr",
+    NDCG,
+    "map",
+)
+"""Every metric, in the order of the columns of `metrics.Scores.values`. All are shares between 0 and 1."""
+
+_GROUPS = ("recall_at", "hit_at")
+
+
+def definition(depth: int) -> dict[str, Any]:
+    """The definitions behind the numbers, as plain data: what a baseline's digest of them is made from.
+
+    ``depth`` is how many results a query was asked for: AP and MRR are taken over that many.
+    """
+    return {
+        "relevant": "relevance >= 1",
+        "gain": "linear",
+        "discount": "log2(rank + 1)",
+        "ideal": "all labels",
+        "average_precision": "over the retrieved depth, divided by all relevant",
+        "duplicates": "keep the first",
+        "depth": depth,
+        "metrics": list(METRICS),
+    }
+
+
+def nested(values: Mapping[str, float]) -> dict[str, Any]:
+    """Metrics as reports and baselines write them: ``{"recall_at": {"1": …}, "mrr": …}``.
+
+    The order is that of `METRICS`; metrics without a value are left out.
+    """
+    found: dict[str, Any] = {}
+    for name in METRICS:
+        if name not in values:
+            continue
+        group, _, cutoff = name.rpartition("_")
+        if group in _GROUPS:
+            found.setdefault(group, {})[cutoff] = values[name]
+        else:
+            found[name] = values[name]
+    return found
+
+
+def flat(nested_values: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics in a nested mapping by their one name, ``recall_at_5``; other keys are left out."""
+    found = {}
+    for name in METRICS:
+        group, _, cutoff = name.rpartition("_")
+        value = nested_values.get(group, {}).get(cutoff) if group in _GROUPS else nested_values.get(name)
+        if value is not None:
+            found[name] = float(value)
+    return found

@@ -1,0 +1,63 @@
+"""The text a person reads under a query that missed: the ranked list with its labels, old and new rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
+from pytest_mcpeval.reports.text import indented, visible
+from pytest_mcpeval.samples import Sample
+
+SHOWN_TOOLS = 20
+LABELS = {2: "relevant (2)", 1: "relevant (1)", 0: "judged irrelevant"}
+UNLABELLED = ""
+
+
+def explain(suite: RetrievalSuite, case: Case[RetrievalSpec], sample: Sample) -> str:
+    """Query, ranked list, what was not found, and the place in the file, safe for a terminal."""
+    parts = [sample.message, *_lines(sample)]
+    following = min((other.line for other in suite.cases if other.line > case.line), default=case.line + 7)
+    excerpt = suite.document.excerpt(case.line, before=0, after=min(6, following - case.line - 1))
+    if excerpt:
+        parts += [f"{suite.key}:{case.line}", indented(excerpt, "  ")]
+    return visible("\n".join(parts))
+
+
+def _lines(sample: Sample) -> Iterator[str]:
+    measured = sample.measured
+    if "ranked" not in measured:
+        return
+    yield f"query: {measured['query']}"
+    if notes := sample.traits.get("notes"):
+        yield f"notes: {notes}"
+    if "baseline_rank" in measured:
+        old, new = _rank(measured["baseline_rank"]), _rank(measured["rank"])
+        yield f"first relevant tool: {old} in the baseline, {new} now"
+    yield from _ranked(measured, sample.run.get("scores", ()))
+    for tool, rank in measured["ranks"].items():
+        if rank is None:
+            yield f"  not returned: {tool}, {LABELS[measured['labels'][tool]]}"
+    for problem in measured["problems"]:
+        yield f"  note: {problem}"
+    if sample.run.get("stderr"):
+        yield "the target's stderr ends with:"
+        yield indented(sample.run["stderr"])
+
+
+def _rank(rank: int | None) -> str:
+    return "not found" if rank is None else f"rank {rank}"
+
+
+def _ranked(measured: Mapping[str, Any], scores: Sequence[float | None]) -> Iterator[str]:
+    ranked: Sequence[str] = measured["ranked"]
+    yield f"ranked list ({len(ranked)} of {measured['depth']} asked for):"
+    width = max((len(tool) for tool in ranked[:SHOWN_TOOLS]), default=0)
+    for number, tool in enumerate(ranked[:SHOWN_TOOLS]):
+        score = scores[number] if number < len(scores) else None
+        shown = "" if score is None else f"{score:.4g}"
+        label = LABELS.get(measured["labels"].get(tool), UNLABELLED)
+        yield f"  {number + 1:>3}  {tool:<{width}}  {shown:>8}  {label}".rstrip()
+    if len(ranked) > SHOWN_TOOLS:
+        yield f"  and {len(ranked) - SHOWN_TOOLS} more"

@@ -1,0 +1,208 @@
+"""The ``retrieval`` kind: does tool search find the right tool?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.baseline import BLESS_COMMAND
+from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
+from pytest_mcpeval.kinds.retrieval import baseline as baselines
+from pytest_mcpeval.kinds.retrieval.explain import explain
+from pytest_mcpeval.kinds.retrieval.load import load_suite
+from pytest_mcpeval.kinds.retrieval.schema import GatesModel, RetrievalSettings
+from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.reports.tables import Table
+from pytest_mcpeval.samples import Sample
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.retrieval.gates import GateInput, GateSettings
+    from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
+    from pytest_mcpeval.kinds.retrieval.retrievers.base import Retriever
+    from pytest_mcpeval.loading import Document
+    from pytest_mcpeval.runtime import Runtime
+
+Retrieval = Suite[RetrievalSpec]
+RetrievalCase = Case[RetrievalSpec]
+
+
+class RetrievalKind(Kind[RetrievalSpec]):
+    """Golden sets: queries, each with the tools that a search ought to find."""
+
+    name = "retrieval"
+    shape_description = "a `queries:` list (retrieval)"
+    shape_keys = ("queries",)
+    settings_model = RetrievalSettings
+
+    def __init__(self) -> None:
+        self._committed: dict[str, baselines.Committed | None] = {}
+
+    def recognise(self, data: Any) -> Shape | None:
+        """A mapping with ``queries``; a corpus of tools and a baseline of metrics are support files."""
+        if not isinstance(data, dict):
+            return None
+        if "queries" in data:
+            return "suite"
+        return "support" if baselines.is_flat_baseline(data) or _is_corpus(data) else None
+
+    def load(self, document: Document, place: Place) -> RetrievalSuite:
+        """The golden set in a document, with its corpus."""
+        return load_suite(document, place)
+
+    def prepare(self, suite: Retrieval, case: RetrievalCase, runtime: Runtime) -> None:
+        """Open the retriever of the suite, and read the baseline to show old ranks beside new ones."""
+        self._retriever(_retrieval(suite), runtime).open()
+
+    def _retriever(self, suite: RetrievalSuite, runtime: Runtime) -> Retriever:
+        from pytest_mcpeval.kinds.retrieval.retrievers.making import make_retriever
+
+        def make() -> Retriever:
+            return make_retriever(
+                suite.settings.retriever,
+                suite.golden.corpus,
+                servers=suite.servers,
+                connection=runtime.connection,
+                fixtures=runtime.fixtures,
+                timeout=suite.settings.timeout,
+            )
+
+        # A fixture may have another value for every item.
+        is_fixture = suite.settings.retriever.fixture is not None
+        return make() if is_fixture else runtime.target((self.name, suite.key), make)
+
+    def ask(self, suite: Retrieval, case: RetrievalCase, runtime: Runtime) -> SearchResult:
+        """Put the query of a case to the retriever."""
+        from pytest_mcpeval.kinds.retrieval.retrievers.asking import ask
+
+        golden = _retrieval(suite)
+        retriever = self._retriever(golden, runtime)
+        (query,) = case.spec.queries
+        return ask(retriever, query.text, golden.settings.depth, golden.golden.corpus.ids)
+
+    def judge(self, suite: Retrieval, case: RetrievalCase, answers: SearchResult, runtime: Runtime) -> Sample:
+        """Rank the relevant tools in what was found."""
+        from pytest_mcpeval.kinds.retrieval.run import judge
+
+        return judge(_retrieval(suite), case, answers, self._old_ranks(_retrieval(suite)))
+
+    def _old_ranks(self, suite: RetrievalSuite) -> baselines.Ranks | None:
+        try:
+            committed = self._baseline(suite)
+        except DataFileError:
+            # Told by the gates; a single query has nothing to do with it.
+            return None
+        return None if committed is None else committed.ranks
+
+    def _baseline(self, suite: RetrievalSuite) -> baselines.Committed | None:
+        if suite.key not in self._committed:
+            self._committed[suite.key] = baselines.read(suite)
+        return self._committed[suite.key]
+
+    def explain(self, suite: Retrieval, case: RetrievalCase, sample: Sample) -> str:
+        """The ranked list of a query that missed."""
+        return explain(_retrieval(suite), case, sample)
+
+    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """The metrics of the set and its slices."""
+        from pytest_mcpeval.kinds.retrieval.sampling import measure
+
+        return measure(samples)
+
+    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Times, and the scores of hits."""
+        from pytest_mcpeval.kinds.retrieval.sampling import measure_run
+
+        return measure_run(samples)
+
+    def gate_names(self, suite: Retrieval) -> list[str]:
+        """The gates in the suite's settings, and those that are on without being set."""
+        from pytest_mcpeval.kinds.retrieval.gates import gate_names
+
+        golden = _retrieval(suite)
+        committed = self._baseline(golden)
+        return gate_names(gate_settings(golden), None if committed is None else committed.scores)
+
+    def gates(self, suite: Retrieval, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
+        """Every gate of the suite, judged over all its queries."""
+        from pytest_mcpeval.kinds.retrieval.gates import judge_gates
+
+        return judge_gates(self._gate_input(_retrieval(suite), samples, blessing), blessing=blessing)
+
+    def _gate_input(self, suite: RetrievalSuite, samples: Sequence[Sample], blessing: bool) -> GateInput:
+        from pytest_mcpeval.kinds.retrieval.gates import GateInput
+        from pytest_mcpeval.kinds.retrieval.sampling import scores_of_all
+
+        # A new baseline is being made: the old one may be broken.
+        committed = None if blessing else self._baseline(suite)
+        depth = suite.settings.depth
+        return GateInput(
+            suite=suite.key,
+            settings=gate_settings(suite),
+            scores=scores_of_all(suite.golden.queries, samples, depth),
+            baseline=None if committed is None else committed.scores,
+            digests=baselines.digests(suite.golden, depth),
+            bless_command=_bless_command(suite),
+        )
+
+    def compare(self, suite: Retrieval, samples: Sequence[Sample]) -> dict[str, Any]:
+        """The change of every metric, and every query that was won, lost or tied by each."""
+        from pytest_mcpeval.kinds.retrieval.gates import compared
+
+        return compared(self._gate_input(_retrieval(suite), samples, blessing=False))
+
+    def baseline(self, suite: Retrieval, samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
+        """The metrics of the set, and the ranks of every query."""
+        from pytest_mcpeval.kinds.retrieval.sampling import scores_of_all
+
+        golden = _retrieval(suite)
+        if golden.settings.baseline is None:
+            return None
+        means = scores_of_all(golden.golden.queries, samples, golden.settings.depth).means()
+        return Path(golden.settings.baseline), baselines.content(golden, samples, means)
+
+    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
+        """The metrics of each suite and of its slices."""
+        from pytest_mcpeval.kinds.retrieval.tables import tables
+
+        return tables(samples)
+
+    def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+        """The change of each metric since the baseline."""
+        from pytest_mcpeval.kinds.retrieval.tables import comparison_tables
+
+        return comparison_tables(compared)
+
+
+def _retrieval(suite: Retrieval) -> RetrievalSuite:
+    assert isinstance(suite, RetrievalSuite)
+    return suite
+
+
+def gate_settings(suite: RetrievalSuite) -> GateSettings:
+    """The gates of a suite, as its settings and its pinned queries say."""
+    from pytest_mcpeval.kinds.retrieval.gates import GateSettings
+
+    gates: GatesModel = suite.settings.gates
+    return GateSettings(
+        tolerance=gates.tolerance,
+        significance=gates.significance,
+        max_lost=gates.max_lost,
+        lost_by=gates.lost_by,
+        pinned=suite.golden.pinned,
+        floors=gates.floors,
+    )
+
+
+def _bless_command(suite: RetrievalSuite) -> str:
+    command = f"{BLESS_COMMAND} {suite.key}"
+    if suite.settings.baseline is not None:
+        return command
+    return f"`baseline: FILE` in the file or its entry in mcpeval.yaml, and {command}"
+
+
+def _is_corpus(data: Mapping[str, Any]) -> bool:
+    rows = data.get("tools")
+    return isinstance(rows, list) and all(isinstance(row, dict) and "tool_id" in row for row in rows[:1])

@@ -1,0 +1,233 @@
+"""Ranks of relevant tools → metrics, for many queries at once. Pure.
+
+With R the relevant tools of a query (relevance 1 or more) and r their ranks among the results:
+
+* Recall@k: share of R with r ≤ k. hit@k: 1 if any r ≤ k, else 0.
+* RR: 1 / smallest r. AP: sum over retrieved tools of R of (relevant up to r) / r, divided by the size of R.
+* nDCG@k: sum over r ≤ k of gain / log2(r + 1), divided by the same sum of the best order of all labels.
+
+These are the definitions of trec_eval (recall, success, recip_rank, map, ndcg_cut), for lists without ties.
+A query that returned nothing scores 0 in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_mcpeval.kinds.retrieval.definitions import CUTOFFS, METRICS, NDCG_CUTOFF
+from pytest_mcpeval.kinds.retrieval.rankings import (
+    LocatedLabels,
+    Ranking,
+    duplicates,
+    foreign,
+    locate,
+    relevant_of,
+)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """One query, scored.
+
+    ``ranks`` maps each relevant tool to its rank, None for one not returned; ``values`` maps every metric to
+    its value; ``duplicates`` and ``foreign`` are tools returned more than once, and tools not in the corpus.
+    """
+
+    id: str
+    ranks: Mapping[str, int | None]
+    values: Mapping[str, float]
+    retrieved: int
+    duplicates: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+    @property
+    def first_rank(self) -> int | None:
+        """The rank of the first relevant tool, or None."""
+        return min((rank for rank in self.ranks.values() if rank is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Many queries, scored.
+
+    ``values`` has one row per query and one column per metric, in the order of `METRICS`; ``relevant`` is the
+    number of relevant tools of each query, ``first_rank`` the rank of the first one returned (0 for none).
+    """
+
+    ids: tuple[str, ...]
+    values: Floats
+    relevant: Integers
+    first_rank: Integers
+
+    def of(self, metric: str) -> Floats:
+        """A metric's value for every query."""
+        column: Floats = self.values[:, METRICS.index(metric)]
+        return column
+
+    def by_query(self, metric: str) -> dict[str, float]:
+        """Query id → a metric's value."""
+        return dict(zip(self.ids, self.of(metric).tolist(), strict=True))
+
+    def means(self) -> dict[str, float]:
+        """Every metric of the set: its mean over the queries. Empty for a set without queries."""
+        if not self.ids:
+            return {}
+        return dict(zip(METRICS, self.values.mean(axis=0).tolist(), strict=True))
+
+    def highest_recalls(self) -> dict[str, float]:
+        """The highest Recall@k the labels allow: with two relevant tools, a query has at most ½ at 1."""
+        if not self.ids:
+            return {}
+        return {
+            f"recall_at_{k}": float((np.minimum(k, self.relevant) / self.relevant).mean()) for k in CUTOFFS
+        }
+
+    def subset(self, ids: AbstractSet[str]) -> Scores:
+        """The scores of some of the queries, in the same order."""
+        kept = [number for number, query in enumerate(self.ids) if query in ids]
+        return Scores(
+            tuple(self.ids[number] for number in kept),
+            self.values[kept],
+            self.relevant[kept],
+            self.first_rank[kept],
+        )
+
+
+def per_query(ranking: Ranking, depth: int, corpus: AbstractSet[str] | None = None) -> QueryResult:
+    """One query, scored over its first ``depth`` results, with what is odd about its list.
+
+    Raises:
+        ValueError: No label of the query is relevant.
+    """
+    ranked = ranking.ranked[:depth]
+    located = locate([ranking], depth)
+    relevant = relevant_of(ranking.labels)
+    values = score(located).values[0].tolist()
+    return QueryResult(
+        id=ranking.id,
+        ranks={tool: rank or None for tool, rank in zip(relevant, located.rank, strict=True)},
+        values=dict(zip(METRICS, values, strict=True)),
+        retrieved=len(ranked),
+        duplicates=duplicates(ranked),
+        foreign=() if corpus is None else foreign(ranked, corpus),
+    )
+
+
+def evaluate_many(rankings: Iterable[Ranking], depth: int) -> Scores:
+    """Many queries, scored over the first ``depth`` results of each.
+
+    Raises:
+        ValueError: A query has no relevant label; the text names it.
+    """
+    return score(locate(rankings, depth))
+
+
+def score(located: LocatedLabels) -> Scores:
+    """The core: every metric from the ranks of the relevant tools.
+
+    Raises:
+        ValueError: A query has no relevant label; the text names it.
+    """
+    count = len(located.ids)
+    relevant = np.array(located.counts, dtype=np.int64)
+    if not relevant.all():
+        name = located.ids[int(np.argmin(relevant))]
+        raise ValueError(f"query {name!r} has no label with a relevance of 1 or more")
+    query = np.repeat(np.arange(count), relevant)
+    rank, gain = np.array(located.rank, dtype=np.int64), np.array(located.gain, dtype=np.int64)
+    found = np.lexsort((rank, query))
+    found = found[rank[found] > 0]
+    columns = _Found(count, query[found], rank[found], gain[found], relevant)
+    values = np.empty((count, len(METRICS)))
+    for number, column in enumerate(_columns(columns, _ideal_gains(query, gain, count))):
+        values[:, number] = column
+    return Scores(tuple(located.ids), values, relevant, columns.first_ranks())
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The relevant tools that were returned, by query and rank; ``relevant`` has one entry per query."""
+
+    count: int
+    query: Integers
+    rank: Integers
+    gain: Integers
+    relevant: Integers
+
+    def sums(self, weights: NDArray[np.generic]) -> Floats:
+        """The sum of some weights per query."""
+        return _sums(self.query, weights, self.count)
+
+    def first_ranks(self) -> Integers:
+        """The smallest rank per query, 0 for none."""
+        first = np.zeros(self.count, dtype=np.int64)
+        starts = _ordinals(self.query) == 1
+        first[self.query[starts]] = self.rank[starts]
+        return first
+
+
+def _columns(found: _Found, ideal: Floats) -> Iterable[Floats]:
+    """The columns of `Scores.values`, in their order."""
+    first = found.first_ranks()
+    for k in CUTOFFS:
+        yield found.sums(found.rank <= k) / found.relevant
+    for k in CUTOFFS:
+        yield ((first > 0) & (first <= k)).astype(np.float64)
+    yield np.divide(1.0, first, out=np.zeros(found.count), where=first > 0)
+    yield found.sums(_discounted(found.gain, found.rank)) / ideal
+    yield found.sums(_ordinals(found.query) / found.rank) / found.relevant
+
+
+def _ideal_gains(query: Integers, gain: Integers, count: int) -> Floats:
+    """DCG@10 of the best order of all labels, per query."""
+    best = np.lexsort((-gain, query))
+    weights = _discounted(gain[best], _ordinals(query[best]))
+    return _sums(query[best], weights, count)
+
+
+def _sums(groups: Integers, weights: NDArray[np.generic], count: int) -> Floats:
+    sums: Floats = np.bincount(groups, weights=weights, minlength=count).astype(np.float64, copy=False)
+    return sums
+
+
+def _discounted(gain: Integers, rank: Integers) -> Floats:
+    return np.where(rank <= NDCG_CUTOFF, gain / np.log2(rank + 1.0), 0.0)
+
+
+def _ordinals(groups: Integers) -> Integers:
+    """The place of each entry within its group, from 1; equal groups stand together."""
+    numbers = np.arange(len(groups))
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    lengths = np.diff(starts, append=len(groups))
+    return numbers - np.repeat(starts, lengths) + 1
+
+
+def average(runs: Sequence[Scores]) -> Scores:
+    """The per-query means over runs of the same queries; ``first_rank`` is the worst of all runs.
+
+    Raises:
+        ValueError: There is no run, or the runs have not the same queries in the same order.
+    """
+    if not runs or any(run.ids != runs[0].ids for run in runs):
+        raise ValueError("runs can be averaged when there is one at least, and all have the same queries")
+    if len(runs) == 1:
+        return runs[0]
+    ranks = np.stack([run.first_rank for run in runs])
+    worst = np.where((ranks == 0).any(axis=0), 0, ranks.max(axis=0))
+    return Scores(runs[0].ids, np.mean([run.values for run in runs], axis=0), runs[0].relevant, worst)
+
+
+def deviations(runs: Sequence[Scores]) -> dict[str, float]:
+    """The sample standard deviation of every metric of the set over runs; empty for a single run."""
+    if len(runs) < 2 or not runs[0].ids:
+        return {}
+    per_run = np.array([list(run.means().values()) for run in runs])
+    return dict(zip(METRICS, per_run.std(axis=0, ddof=1).tolist(), strict=True))

@@ -1,0 +1,78 @@
+"""One query put to a retriever: the ranked list as it is measured, and everything odd about it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from pytest_mcpeval.gates import names
+from pytest_mcpeval.kinds.retrieval.rankings import duplicates, foreign
+from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, Retriever, SearchError
+from pytest_mcpeval.loading.wording import counted, shortened
+
+NAMED = 5
+"""So many tools are named in one problem."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What one query brought.
+
+    ``hits`` are in the target's own order, at most as many as were asked for, duplicates and tools outside
+    the corpus included; scores are finite numbers or None. ``returned`` counts them before the cut.
+    ``problems`` are sentences on what is odd, none of which changes the order. With an ``error`` there are no
+    hits, and the query counts as if nothing was returned.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    returned: int = 0
+    problems: tuple[str, ...] = ()
+    error: SearchError | None = None
+    seconds: float = 0.0
+
+    @property
+    def ranked(self) -> list[str]:
+        """The ids of the hits, best first."""
+        return [hit.tool_id for hit in self.hits]
+
+
+def ask(retriever: Retriever, query: str, k: int, corpus: AbstractSet[str]) -> SearchResult:
+    """Put a query to a retriever; ``corpus`` are the ids of all tools. A failed search is in the result."""
+    started = time.perf_counter()
+    try:
+        hits = retriever.search(query, k)
+    except SearchError as error:
+        return SearchResult(problems=(error.message,), error=error, seconds=time.perf_counter() - started)
+    return replace(measured(hits, k, corpus), seconds=time.perf_counter() - started)
+
+
+def measured(hits: Sequence[Hit], k: int, corpus: AbstractSet[str]) -> SearchResult:
+    """Hits as they are measured: cut to ``k``, scores that are no finite numbers left out."""
+    kept = hits[:k]
+    clean = tuple(hit if _is_finite(hit) else Hit(hit.tool_id) for hit in kept)
+    return SearchResult(clean, len(hits), tuple(_problems(hits, kept, corpus)))
+
+
+def _is_finite(hit: Hit) -> bool:
+    return hit.score is None or math.isfinite(hit.score)
+
+
+def _problems(hits: Sequence[Hit], kept: Sequence[Hit], corpus: AbstractSet[str]) -> Iterator[str]:
+    ids = [hit.tool_id for hit in kept]
+    if not hits:
+        yield "returned nothing"
+    if len(hits) > len(kept):
+        yield f"returned {counted(len(hits), 'tool')}, asked for {len(kept)}: the rest does not count"
+    if repeated := duplicates(ids):
+        yield f"named more than once, where the first place counts: {_named(repeated)}"
+    if unknown := foreign(ids, corpus):
+        yield f"not in the corpus, but keeps its place: {_named(unknown)}"
+    if odd := [str(rank) for rank, hit in enumerate(kept, 1) if not _is_finite(hit)]:
+        yield f"the score is no finite number at rank {names(odd, NAMED)}"
+
+
+def _named(ids: Sequence[str]) -> str:
+    return names([shortened(tool) for tool in ids], NAMED)

@@ -1,0 +1,140 @@
+"""``http:``, a search that is one GET request, such as ``/api/v1/index/search?q={query}&limit={limit}``."""
+
+from __future__ import annotations
+
+import http
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, RetrieverStartError, SearchError
+from pytest_mcpeval.kinds.retrieval.retrievers.filling import filled_url
+from pytest_mcpeval.kinds.retrieval.retrievers.results import AnswerMap
+from pytest_mcpeval.kinds.retrieval.retrievers.threads import EventLoop, Late
+from pytest_mcpeval.loading.wording import shortened
+from pytest_mcpeval.servers.causes import plain_words
+from pytest_mcpeval.servers.definitions import ServerDefinition, public_url
+from pytest_mcpeval.servers.errors import ServerConfigError
+from pytest_mcpeval.servers.json_paths import parse_json
+from pytest_mcpeval.servers.variables import expand, redact, secrets
+
+if TYPE_CHECKING:
+    import httpx2
+
+_CLOSE_SECONDS = 5.0
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+class HttpRetriever:
+    """Asks a URL for every query. Redirects are not followed: headers may hold secrets.
+
+    ``definition`` has the URL with ``{query}`` and ``{limit}``, and the headers; ``${VAR}`` in both is taken
+    from ``environ``. ``timeout`` is in seconds and covers the whole exchange.
+    """
+
+    def __init__(
+        self, definition: ServerDefinition, environ: Mapping[str, str], answer: AnswerMap, timeout: float
+    ) -> None:
+        self._definition = definition
+        self._environ = environ
+        self._answer = answer
+        self._timeout = timeout
+        self._secrets = secrets(definition, environ)
+        self._loop = EventLoop("mcpeval-retriever-http")
+        self._expanded: ServerDefinition | None = None
+        self._client: httpx2.AsyncClient | None = None
+
+    @property
+    def name(self) -> str:
+        """``http: http://localhost:8080/api/v1/index/search``."""
+        return f"http: {self._definition.shown()}"
+
+    def open(self) -> None:
+        """Fill in variables. No request is made.
+
+        Raises:
+            RetrieverStartError: A variable is not set, or the URL is none.
+        """
+        if self._expanded is not None:
+            return
+        try:
+            expanded = expand(self._definition, self._environ)
+        except ServerConfigError as error:
+            raise RetrieverStartError(self.name, str(error)) from None
+        if not expanded.url.startswith(("http://", "https://")):
+            raise RetrieverStartError(self.name, "its `url` is no HTTP URL once its variables are filled in")
+        self._expanded = expanded
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """The tools in the answer.
+
+        Raises:
+            SearchError: No answer in time, an error status, or an answer without a list.
+        """
+        self.open()
+        assert self._expanded is not None
+        url = filled_url(self._expanded.url, query, k)
+        try:
+            status, body = self._loop.run(self._get(url), self._timeout)
+        except Late:
+            raise SearchError("timeout", f"no answer within {self._timeout:g} s from {self._place}") from None
+        if status != http.HTTPStatus.OK:
+            raise self._refusal(status, body)
+        try:
+            answer = parse_json(body.decode("utf-8"))
+        except ValueError as error:
+            message = f"the answer of {self._place} is no JSON ({error}): {self._excerpt(body)}"
+            raise SearchError("answer", message) from None
+        return self._answer.hits(answer)
+
+    async def _get(self, url: str) -> tuple[int, bytes]:
+        import httpx2
+
+        assert self._expanded is not None
+        if self._client is None:
+            self._client = httpx2.AsyncClient(headers=dict(self._expanded.headers), timeout=None)
+        try:
+            async with self._client.stream("GET", url) as response:
+                return response.status_code, await self._body(response)
+        except (httpx2.ConnectError, httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise SearchError("unreachable", f"{self._words(error)} ({self._place})") from None
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            raise SearchError("connection", f"{self._words(error)} ({self._place})") from None
+
+    async def _body(self, response: httpx2.Response) -> bytes:
+        body = bytearray()
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > _MOST_BYTES:
+                raise SearchError("answer", f"the answer of {self._place} exceeds {_MOST_BYTES >> 20} MiB")
+        return bytes(body)
+
+    def _refusal(self, status: int, body: bytes) -> SearchError:
+        message = f"HTTP {status}{_phrase(status)} from {self._place}: {self._excerpt(body)}"
+        return SearchError("refused" if status in (401, 403) else "http", message)
+
+    @property
+    def _place(self) -> str:
+        return public_url(self._definition.url)
+
+    def _words(self, error: Exception) -> str:
+        return redact(plain_words(error), self._secrets)
+
+    def _excerpt(self, body: bytes) -> str:
+        text = redact(body[:2000].decode("utf-8", "replace"), self._secrets)
+        return shortened(" ".join(text.split()), 100) or "an empty answer"
+
+    def close(self) -> None:
+        """Close connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(Late):
+                self._loop.run(client.aclose(), _CLOSE_SECONDS)
+        self._loop.close()
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f" {http.HTTPStatus(status).phrase}"
+    except ValueError:
+        return ""

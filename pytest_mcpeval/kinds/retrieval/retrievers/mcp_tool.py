@@ -1,0 +1,88 @@
+"""``mcp:``, a search tool of an MCP server, such as a proxy's ``retrieve_tools``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, SearchError
+from pytest_mcpeval.kinds.retrieval.retrievers.filling import filled
+from pytest_mcpeval.kinds.retrieval.retrievers.results import AnswerMap
+from pytest_mcpeval.loading.wording import shortened
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.json_paths import json_answer
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.retrieval.retrievers.base import SearchReason
+    from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.response import Response
+
+
+class McpRetriever:
+    """Calls a tool for every query; ``arguments`` hold ``{query}`` and ``{limit}``.
+
+    ``connect`` opens the connection, or finds it. The answer is the JSON in the tool's structured content, or
+    in its text. ``timeout`` is in seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        answer: AnswerMap,
+        connect: Callable[[], Connection],
+        timeout: float,
+    ) -> None:
+        self._name = name
+        self._tool = tool
+        self._arguments = dict(arguments)
+        self._answer = answer
+        self._connect = connect
+        self._timeout = timeout
+
+    @property
+    def name(self) -> str:
+        """``mcp: retrieve_tools of proxy``."""
+        return self._name
+
+    def open(self) -> None:
+        """Open the connection.
+
+        Raises:
+            ServerStartError: The server cannot be started or reached.
+            ServerConfigError: A variable its definition names is not set.
+        """
+        self._connect()
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """The tools in the answer.
+
+        Raises:
+            SearchError: There is no answer, the tool reports an error, or its answer holds no list.
+        """
+        connection = self._connect()
+        arguments = filled(self._arguments, query, k)
+        try:
+            response = connection.call_tool(self._tool, arguments, timeout=self._timeout)
+        except CallError as error:
+            reason: SearchReason = "unreachable" if error.reason == "unknown_tool" else error.reason
+            raise SearchError(reason, error.message, stderr_tail=error.stderr_tail) from None
+        if response.is_error:
+            message = (
+                f"the tool reported an error: {shortened(connection.redact(response.text).strip(), 200)}"
+            )
+            raise SearchError("protocol", message, stderr_tail=connection.stderr_tail())
+        return self._answer.hits(_json_of(response))
+
+    def close(self) -> None:
+        """Connections belong to whoever opens them."""
+
+
+def _json_of(response: Response) -> Any:
+    try:
+        return json_answer(response)
+    except ValueError as error:
+        text = shortened(" ".join(response.text.split()), 80)
+        message = f"the answer has no structured content and is no JSON ({error}): {text}"
+        raise SearchError("answer", message) from None

@@ -1,0 +1,152 @@
+"""What a search returned → hits: lists of Python functions and commands, and JSON answers. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, SearchError
+from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.servers.json_paths import nodes
+
+MOST_HITS = 10_000
+"""A search that returns more is broken: an endless generator must not take the machine."""
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_FIELD_PATH = re.compile(r"(?:\w[\w-]*(?:\.\w[\w-]*)*)?")
+_MISSING = object()
+_EXPECTED = "expected a list of tool ids, or of (id, score) pairs"
+
+
+def hits_of(returned: Any) -> list[Hit]:
+    """The hits in a list of ids, of ``(id, score)`` pairs, or of mappings with ``tool_id`` and ``score``.
+
+    A score that is no number becomes NaN, which whoever asked reports.
+
+    Raises:
+        SearchError: It is no list, an entry has no id that is a text, or there are more than `MOST_HITS`.
+    """
+    if isinstance(returned, (str, bytes, Mapping)) or not isinstance(returned, Iterable):
+        raise SearchError("answer", f"returned {_described(returned)}: {_EXPECTED}")
+    entries = list(islice(returned, MOST_HITS + 1))
+    if len(entries) > MOST_HITS:
+        raise SearchError("answer", f"returned more than {MOST_HITS:,} tools")
+    return [_hit(rank, entry) for rank, entry in enumerate(entries, 1)]
+
+
+def _hit(rank: int, entry: Any) -> Hit:
+    tool_id, score = entry, None
+    if isinstance(entry, Hit):
+        tool_id, score = entry.tool_id, entry.score
+    elif isinstance(entry, Mapping):
+        tool_id, score = entry.get("tool_id", _MISSING), entry.get("score")
+    elif isinstance(entry, Sequence) and not isinstance(entry, (str, bytes)) and len(entry) == 2:
+        tool_id, score = entry
+    if not isinstance(tool_id, str) or not tool_id:
+        found = "a mapping without tool_id" if tool_id is _MISSING else _described(tool_id)
+        raise SearchError("answer", f"entry {rank} of the list is {found}: {_EXPECTED}")
+    return Hit(str(tool_id), number_of(score))
+
+
+def number_of(score: Any) -> float | None:
+    """A score as a float: None for none, NaN for what is no number."""
+    if score is None:
+        return None
+    if isinstance(score, bool) or not isinstance(score, Real):
+        return math.nan
+    try:
+        return float(score)
+    except OverflowError:
+        return math.inf
+
+
+def _described(value: Any) -> str:
+    return (
+        shown(value) if value is None or isinstance(value, (str, bool, int, float)) else type(value).__name__
+    )
+
+
+@dataclass(frozen=True)
+class AnswerMap:
+    """Where the tools are in a JSON answer.
+
+    ``result`` is the JSONPath of the list; one that ends in ``[*]`` means the same list. ``tool_id`` is a
+    template such as ``{server}:{tool.name}``, filled from the fields of an entry (``{}``: the entry itself,
+    which is a text); without it an entry is a text, or a mapping with ``tool_id``. ``score`` is a field.
+    ``names`` maps ids as the target writes them (``git__log``) to those of the corpus; others stay.
+    """
+
+    result: str
+    tool_id: str | None = None
+    score: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def hits(self, answer: Any) -> list[Hit]:
+        """The hits in an answer, in its order. A list that is null is empty, as Go writes it.
+
+        Raises:
+            SearchError: There is no list at the path, or an entry lacks what makes its id.
+        """
+        return [Hit(self._id(place, entry), self._score(entry)) for place, entry in self._entries(answer)]
+
+    def _entries(self, answer: Any) -> Iterator[tuple[str, Any]]:
+        path = self.result.removesuffix("[*]")
+        found = nodes(path, answer)
+        if not found:
+            raise SearchError("answer", f"the answer has nothing at {path}; it is {_outline(answer)}")
+        for place, entries in found:
+            if not isinstance(entries, list) and entries is not None:
+                raise SearchError("answer", f"{place} in the answer is {_outline(entries)}, expected a list")
+            yield from ((f"{place}[{index}]", entry) for index, entry in enumerate(entries or ()))
+
+    def _id(self, place: str, entry: Any) -> str:
+        template = self.tool_id
+        if template is None:
+            template = "{tool_id}" if isinstance(entry, Mapping) else "{}"
+
+        def value(match: re.Match[str]) -> str:
+            found = field_of(entry, match[1])
+            if isinstance(found, str) and found:
+                return found
+            what = match[1] or "the entry itself"
+            problem = "is missing" if found is _MISSING else f"is {_outline(found)}"
+            raise SearchError("answer", f"{place} in the answer: {what} {problem}, expected a text")
+
+        found = _PLACEHOLDER.sub(value, template)
+        return self.names.get(found, found)
+
+    def _score(self, entry: Any) -> float | None:
+        found = None if self.score is None else field_of(entry, self.score)
+        return None if found is _MISSING else number_of(found)
+
+
+def field_of(entry: Any, path: str) -> Any:
+    """The value at a dotted path below an entry; the empty path is the entry itself."""
+    for name in path.split(".") if path else ():
+        if not isinstance(entry, Mapping) or name not in entry:
+            return _MISSING
+        entry = entry[name]
+    return entry
+
+
+def _outline(value: Any) -> str:
+    if isinstance(value, Mapping) and value:
+        return f"a mapping with {', '.join(map(shown, islice(value, 8)))}"
+    return shown(value)
+
+
+def template_problem(template: str) -> str | None:
+    """What is wrong with the template of a tool id, or None."""
+    paths = _PLACEHOLDER.findall(template)
+    rest = _PLACEHOLDER.sub("", template)
+    if "{" in rest or "}" in rest:
+        return f"{shown(template)} has a brace without its partner"
+    if not paths:
+        return f"{shown(template)} names no field, so every tool would have the same id: use {{name}}"
+    wrong = next((path for path in paths if not _FIELD_PATH.fullmatch(path)), None)
+    return None if wrong is None else f"{shown(template)}: {shown(wrong)} is not the name of a field"

@@ -1,0 +1,115 @@
+"""One query put to the retriever → its sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.kinds.retrieval.rankings import ranks_of
+from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
+from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, RetrievalSpec, RetrievalSuite
+from pytest_mcpeval.samples import Check, Outcome, Sample
+
+MISSED = "MISSED"
+
+
+def judge(
+    suite: RetrievalSuite,
+    case: Case[RetrievalSpec],
+    result: SearchResult,
+    baseline: Mapping[str, Mapping[str, int]] | None,
+) -> Sample:
+    """The sample of a query.
+
+    ``baseline`` maps query id to the ranks of its relevant tools, those not returned left out; None without
+    a baseline that holds ranks. It is shown beside the new rank, and judged by the gates.
+    """
+    query = case.spec.queries[0]
+    ranks = relevant_ranks(query.labels, result.ranked)
+    first = min((rank for rank in ranks.values() if rank is not None), default=None)
+    check = _hit(query.must_hit or suite.settings.expect, first, result)
+    return Sample(
+        suite=suite.key,
+        kind=suite.kind,
+        id=case.id,
+        outcome=_outcome(check, query, result, strict=suite.settings.strict),
+        checks=(check,),
+        message="" if check.passed else check.message,
+        label=MISSED if _is_tolerated(check, query, result, strict=suite.settings.strict) else "",
+        traits={**case.traits, "name": query.text, "notes": query.notes},
+        measured=_measured(suite, query, result, ranks, first, baseline),
+        run=_measured_run(result),
+    )
+
+
+def _measured_run(result: SearchResult) -> dict[str, Any]:
+    """What differs from run to run."""
+    found: dict[str, Any] = {
+        "processingTimeMs": result.seconds * 1000,
+        "scores": [hit.score for hit in result.hits],
+    }
+    if result.error is not None and result.error.stderr_tail:
+        found["stderr"] = result.error.stderr_tail
+    return found
+
+
+def relevant_ranks(labels: Mapping[str, int], ranked: list[str]) -> dict[str, int | None]:
+    """Relevant tool → its rank, from 1; None for one that was not returned."""
+    relevant = [tool for tool, relevance in labels.items() if relevance >= 1]
+    return {tool: rank or None for tool, rank in zip(relevant, ranks_of(relevant, ranked), strict=True)}
+
+
+def _hit(k: int, first: int | None, result: SearchResult) -> Check:
+    rule = {"type": "hit", "k": k}
+    if result.error is not None:
+        return Check(rule, "failed", result.error.message, {"reason": result.error.reason})
+    if first is not None and first <= k:
+        return Check(rule, "passed", f"a relevant tool at rank {first}, wanted within {k}", {"rank": first})
+    found = f"the first relevant tool is at rank {first}" if first else _nothing_found(len(result.hits))
+    return Check(rule, "failed", f"{found}, wanted within {k}", {"rank": first})
+
+
+def _nothing_found(count: int) -> str:
+    if not count:
+        return "nothing was returned"
+    return (
+        f"no relevant tool among the {count} returned"
+        if count > 1
+        else "the one tool returned is not relevant"
+    )
+
+
+def _is_tolerated(check: Check, query: GoldenQuery, result: SearchResult, *, strict: bool) -> bool:
+    return not (check.passed or strict or query.must_hit is not None or result.error is not None)
+
+
+def _outcome(check: Check, query: GoldenQuery, result: SearchResult, *, strict: bool) -> Outcome:
+    if result.error is not None and result.error.is_incident:
+        return "error"
+    if check.passed:
+        return "passed"
+    return "tolerated" if _is_tolerated(check, query, result, strict=strict) else "failed"
+
+
+def _measured(
+    suite: RetrievalSuite,
+    query: GoldenQuery,
+    result: SearchResult,
+    ranks: Mapping[str, int | None],
+    first: int | None,
+    baseline: Mapping[str, Mapping[str, int]] | None,
+) -> dict[str, Any]:
+    """Everything the metrics are made from, so that samples alone are enough for them."""
+    found: dict[str, Any] = {
+        "query": query.text,
+        "labels": dict(query.labels),
+        "depth": suite.settings.depth,
+        "ranked": result.ranked,
+        "ranks": dict(ranks),
+        "rank": first,
+        "problems": list(result.problems),
+    }
+    if baseline is not None and query.id in baseline:
+        found["baseline_rank"] = min(baseline[query.id].values(), default=None)
+    return found

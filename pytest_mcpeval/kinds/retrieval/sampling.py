@@ -1,0 +1,54 @@
+"""Samples → rankings and scores. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pytest_mcpeval.kinds.retrieval.metrics import Scores, evaluate_many
+from pytest_mcpeval.kinds.retrieval.rankings import Ranking
+from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, slices
+from pytest_mcpeval.kinds.retrieval.summaries import sliced, summary
+from pytest_mcpeval.samples import Sample
+
+
+def answered(samples: Iterable[Sample]) -> list[Sample]:
+    """The samples that hold a ranked list, be it empty; a target that could not be made ready leaves none."""
+    return [sample for sample in samples if "ranked" in sample.measured]
+
+
+def scores_of(samples: Iterable[Sample]) -> Scores:
+    """The samples that hold a ranked list, scored."""
+    kept = answered(samples)
+    rankings = [Ranking(s.id, s.measured["ranked"], s.measured["labels"]) for s in kept]
+    return evaluate_many(rankings, _depth(kept))
+
+
+def scores_of_all(queries: Iterable[LabelledQuery], samples: Iterable[Sample], depth: int) -> Scores:
+    """Every query of a set, scored: one that left no ranked list counts as if nothing was returned."""
+    ranked: dict[str, Sequence[str]] = {sample.id: sample.measured["ranked"] for sample in answered(samples)}
+    return evaluate_many((Ranking(q.id, ranked.get(q.id, ()), q.labels) for q in queries), depth)
+
+
+def measure(samples: Sequence[Sample]) -> dict[str, Any]:
+    """The metrics of some samples, and those of each slice."""
+    scores = scores_of(samples)
+    return {**summary(scores), "slices": sliced(scores, slices(map(_query, answered(samples))))}
+
+
+def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Times in milliseconds, and the scores that the target gave its hits."""
+    times = [sample.run["processingTimeMs"] for sample in answered(samples)]
+    return {
+        "averageProcessingTime": sum(times) / len(times) if times else None,
+        "cases": {sample.id: dict(sample.run) for sample in samples},
+    }
+
+
+def _depth(samples: Sequence[Sample]) -> int:
+    return max((sample.measured["depth"] for sample in samples), default=1)
+
+
+def _query(sample: Sample) -> LabelledQuery:
+    measured = sample.measured
+    return LabelledQuery(sample.id, measured["query"], measured["labels"], sample.traits.get("notes", ""))

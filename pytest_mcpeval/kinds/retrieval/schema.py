@@ -1,0 +1,167 @@
+"""The shapes of golden sets and tool corpora, and the settings of golden sets. camelCase is read as well."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints
+
+from pytest_mcpeval.kinds.fields import FILE_MODEL, CaseId, Concurrency, OptionalPath, Seconds, Share, Text
+from pytest_mcpeval.kinds.retrieval.definitions import METRICS
+from pytest_mcpeval.kinds.retrieval.gates import DEFAULT_LOST_BY, DEFAULT_SIGNIFICANCE
+from pytest_mcpeval.kinds.retrieval.retrievers.settings import EMBEDDED_DEFAULT, RetrieverSetting
+from pytest_mcpeval.loading.schema import Expected
+from pytest_mcpeval.loading.wording import choice, shown, suggestion
+
+DEFAULT_DEPTH = 10
+
+PROVENANCE = "__"
+"""Keys at the top of a data file that begin so are remarks of its authors."""
+
+
+def _metric(name: str) -> str:
+    if name not in METRICS:
+        known = choice(METRICS)
+        raise ValueError(f"{shown(name)} is no metric{suggestion(name, METRICS)}: expected {known}")
+    return name
+
+
+def _sayable(query: str) -> str:
+    if not query.strip():
+        raise ValueError("is blank, so nothing could be found")
+    return query
+
+
+def _name(name: str) -> str:
+    if _UNFIT.search(name):
+        raise ValueError(f"{shown(name)} has a blank or a control character, and no name of a tool has")
+    return name
+
+
+def _server(name: str) -> str:
+    if ":" in name:
+        raise ValueError(f"{shown(name)} has a colon, which ends the server in a tool_id")
+    return name
+
+
+def _top(value: Any) -> Any:
+    """``10``, ``hit@10`` and ``{k: 10}`` are the same."""
+    if isinstance(value, str) and (found := _HIT_AT.fullmatch(value)):
+        return int(found[1])
+    return value["k"] if isinstance(value, dict) and value.keys() == {"k"} else value
+
+
+_UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
+_HIT_AT = re.compile(r"hit@([1-9][0-9]{0,3})")
+
+Metric = Annotated[str, AfterValidator(_metric)]
+Rank = Annotated[int, Field(ge=1, le=1000)]
+Top = Annotated[
+    Rank,
+    BeforeValidator(_top, json_schema_input_type=int | str | dict[Literal["k"], int]),
+    Expected("a number such as 10, or hit@10"),
+]
+QueryText = Annotated[str, StringConstraints(min_length=1, max_length=10_000), AfterValidator(_sayable)]
+ToolName = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_name)]
+
+
+class _Model(BaseModel):
+    model_config = FILE_MODEL
+
+
+class ToolModel(_Model):
+    """One entry of ``tools:`` of a corpus."""
+
+    tool_id: ToolName
+    server: Annotated[ToolName, AfterValidator(_server)]
+    tool: ToolName
+    description: str = ""
+    # `schema` itself is a name pydantic's models have.
+    input_schema: dict[str, Any] | None = Field(None, validation_alias="schema")
+
+
+class CorpusModel(_Model):
+    """A tool corpus."""
+
+    kind: Literal["retrieval"] = "retrieval"
+    version: Text | None = None
+    generated_from: Any = None
+    description: Any = None
+    servers: Any = None
+    tools: Annotated[list[ToolModel], Field(min_length=1)]
+
+
+class LabelModel(_Model):
+    """One entry of ``labels:``. Relevance 2: the right tool, 1: would do, 0: judged and wrong."""
+
+    tool_id: Text
+    relevance: Annotated[int, Field(ge=0, le=2), Expected("0, 1 or 2")]
+
+
+class QueryModel(_Model):
+    """One entry of ``queries:``."""
+
+    id: CaseId
+    query: QueryText
+    labels: Annotated[list[LabelModel], Field(min_length=1)]
+    notes: str = ""
+    must_hit: Rank | None = Field(None, description="pinned: a relevant tool must be within the top so many")
+
+
+class GatesModel(_Model):
+    """``gates:`` of a golden set. All but ``floors`` are on without being set."""
+
+    tolerance: dict[Metric, Share] | None = Field(
+        default=None,
+        description="metric → how far it may fall; default: as the baseline says, or recall_at_5: 0.05",
+    )
+    significance: dict[Metric, Share] = Field(
+        default=dict(DEFAULT_SIGNIFICANCE),
+        description="metric → p below which a fall of its queries is no chance",
+    )
+    max_lost: Annotated[int, Field(ge=0)] | Literal["tolerance"] | None = Field(
+        default="tolerance", description="queries that may be lost; default: what the tolerance amounts to"
+    )
+    lost_by: Metric = Field(default=DEFAULT_LOST_BY, description="the metric by which a query is lost or won")
+    floors: dict[Metric, Share] = Field(default={}, description="metric → its lowest value")
+    pinned: dict[CaseId, Rank] = Field(
+        default={}, description="query id → its must_hit, for files that shall stay as they are"
+    )
+
+
+class RetrievalSettings(_Model):
+    """What a golden set is measured on and held to; an entry of ``retrieval:`` in ``mcpeval.yaml``."""
+
+    corpus: OptionalPath = Field(default=None, description="file of the tools that are searched")
+    baseline: OptionalPath = Field(default=None, description="file of committed metrics and ranks")
+    retriever: RetrieverSetting = Field(
+        default=EMBEDDED_DEFAULT,
+        description="the search that is evaluated",
+        json_schema_extra={"default": "bm25"},
+    )
+    depth: Rank = Field(
+        default=DEFAULT_DEPTH, description="results asked for; a part of the metrics' definition"
+    )
+    expect: Top = Field(
+        default=10, description="a query passes with a relevant tool within the top so many: 10, or hit@10"
+    )
+    strict: bool = Field(
+        default=False, description="a query that misses fails, instead of being left to the gates"
+    )
+    concurrency: Concurrency = Field(default=1, description="searches in flight at once")
+    timeout: Seconds = Field(default=30.0, description="seconds a search may take")
+    gates: GatesModel = Field(
+        default=GatesModel(), description="rules over the whole set that can fail the run"
+    )
+
+
+class GoldenModel(RetrievalSettings):
+    """A whole golden file. Settings given here win over ``mcpeval.yaml``."""
+
+    kind: Literal["retrieval"] = "retrieval"
+    corpus_version: Text
+    generated_from: Any = None
+    description: Any = None
+    version: Any = None
+    queries: Annotated[list[QueryModel], Field(min_length=1)]

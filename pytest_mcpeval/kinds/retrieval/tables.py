@@ -1,0 +1,89 @@
+"""The retrieval section of a report: the metrics of each set and its slices, and what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from pytest_mcpeval.kinds.retrieval.definitions import flat
+from pytest_mcpeval.kinds.retrieval.sampling import measure
+from pytest_mcpeval.reports.tables import Row, Table
+from pytest_mcpeval.samples import Sample
+
+COLUMNS = {
+    "recall_at_1": "R@1",
+    "recall_at_3": "R@3",
+    "recall_at_5": "R@5",
+    "recall_at_10": "R@10",
+    "mrr": "MRR",
+    "ndcg_at_10": "nDCG",
+    "map": "MAP",
+}
+SHOWN_SERVERS = 15
+
+
+def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
+    """Two tables for each suite: its metrics with the slices of difficulty and notes, and those by server."""
+    return [table for key, samples in suites.items() for table in _of(_title(key, suites), measure(samples))]
+
+
+def _title(key: str, suites: Mapping[str, object]) -> str:
+    """The name of the file, or its whole path when another suite has the same name."""
+    name = PurePosixPath(key).name
+    return name if sum(PurePosixPath(other).name == name for other in suites) == 1 else key
+
+
+def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
+    header = (title, "n", *COLUMNS.values())
+    slices = metrics["slices"]
+    if not metrics["queries"]:
+        return
+    rows = [_row("all queries", metrics), _highest(metrics)]
+    rows += [_row(name, group) for name, group in slices.get("difficulty", {}).items()]
+    known = slices.get("difficulty", {})
+    rows += [_row(name, group) for name, group in slices.get("notes", {}).items() if name not in known]
+    yield Table(title, header, tuple(rows), _brief(title, metrics))
+    yield Table("By server", ("", *header[1:]), tuple(_server_rows(slices.get("server", {}))))
+
+
+def _row(name: str, group: Mapping[str, Any]) -> Row:
+    values = flat(group)
+    return Row((name, str(group["queries"]), *(f"{values[column]:.3f}" for column in COLUMNS)))
+
+
+def _highest(metrics: Mapping[str, Any]) -> Row:
+    """The highest recall that the labels allow: of two relevant tools, one fits in the first place."""
+    highest = flat({"recall_at": metrics["highest_recall_at"]})
+    cells = (f"{highest[name]:.3f}" if name in highest else "" for name in COLUMNS)
+    return Row(("highest possible", "", *cells))
+
+
+def _server_rows(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """One row for each server; of very many those with the lowest Recall@5, and a word on the rest."""
+    if len(groups) <= SHOWN_SERVERS:
+        yield from (_row(name, group) for name, group in groups.items())
+        return
+    worst = sorted(groups, key=lambda name: (groups[name]["recall_at"]["5"], name))
+    for name in worst[:SHOWN_SERVERS]:
+        yield _row(name, groups[name])
+    blank = ("",) * len(COLUMNS)
+    yield Row((f"and {len(groups) - SHOWN_SERVERS} better", "", *blank))
+
+
+def _brief(title: str, metrics: Mapping[str, Any]) -> str:
+    values = flat(metrics)
+    return (
+        f"{title}: Recall@5 {values['recall_at_5']:.3f}, MRR {values['mrr']:.3f}, "
+        f"nDCG@10 {values['ndcg_at_10']:.3f} over {metrics['queries']} queries"
+    )
+
+
+def comparison_tables(compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """What changed since the baselines (suite key → what `compared` found)."""
+    rows = []
+    for key, found in compared.items():
+        changes = found["metrics"]
+        cells = (f"{changes[name]:+.3f}" if name in changes else "" for name in COLUMNS)
+        rows.append(Row((_title(key, compared), *cells)))
+    return [Table("Change since baseline", ("", *COLUMNS.values()), tuple(rows))]

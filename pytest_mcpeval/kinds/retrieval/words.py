@@ -1,0 +1,45 @@
+"""Texts as words, and whether a query gives a tool's name away."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_PART = re.compile(r"[^\W_]+")
+# Between a small letter or digit and a capital, and before the last of several capitals: `HTTPServer`.
+_INNER_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text or name, folded: two of ``createIssue``, ``create-issue`` or ``create_issue``."""
+    return [_folded(word) for part in _parts(text) for word in _INNER_BORDER.split(part)]
+
+
+def names_the_tool(query: str, tool: str) -> bool:
+    """Whether a query contains a tool's bare name, however written: ``Create issue``, ``createissue``.
+
+    Upper case, ``_``, ``-`` and other separators do not count; the name must begin and end where words of
+    the query do.
+    """
+    name = "".join(map(_folded, _parts(tool)))
+    said = [_folded(part) for part in _parts(query)]
+    return bool(name) and any(_begins_with(said[start:], name) for start in range(len(said)))
+
+
+def _begins_with(parts: list[str], name: str) -> bool:
+    """Whether the first few parts, joined, are the name."""
+    for part in parts:
+        if not name.startswith(part):
+            return False
+        name = name[len(part) :]
+        if not name:
+            return True
+    return False
+
+
+def _parts(text: str) -> list[str]:
+    return _PART.findall(unicodedata.normalize("NFKC", text))
+
+
+def _folded(part: str) -> str:
+    return unicodedata.normalize("NFKC", part.casefold())

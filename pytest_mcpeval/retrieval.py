@@ -1,0 +1,111 @@
+"""Golden sets without pytest: score any search over the files that the plugin runs, with the same numbers.
+
+golden = GoldenSet.load("golden_v1.json", corpus="tools_v1.json")
+print(evaluate(golden.bm25({"tool": 2, "description": 1}), golden).metrics["recall_at_5"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
+from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.retrieval.metrics import Scores
+
+__all__ = ["Corpus", "CorpusTool", "GoldenQuery", "GoldenSet", "RetrievalResult", "Search", "evaluate"]
+
+Search = Callable[[str, int], Iterable[Any]]
+"""A query and how many results are wanted → tool ids, or ``(id, score)`` pairs, best first."""
+
+
+@dataclass(frozen=True)
+class GoldenSet:
+    """Queries with labelled tools, and the corpus that is searched. ``depth`` results are asked for."""
+
+    data: GoldenData
+    depth: int
+
+    @classmethod
+    def load(cls, path: str | Path, corpus: str | Path | None = None) -> GoldenSet:
+        """A golden file; ``corpus`` is needed when the file does not name its own with ``corpus:``.
+
+        Raises:
+            DataFileError: With every problem of the files; it can be imported from `pytest_mcpeval`.
+        """
+        from pytest_mcpeval.kinds.base import Place
+        from pytest_mcpeval.kinds.retrieval.load import load_suite
+        from pytest_mcpeval.loading import load
+
+        settings = {} if corpus is None else {"corpus": str(Path(corpus).absolute())}
+        suite = load_suite(load(Path(path)), Place(Path(path).name, settings, {}))
+        return cls(suite.golden, suite.settings.depth)
+
+    @property
+    def queries(self) -> tuple[GoldenQuery, ...]:
+        """The queries, in the order of the file."""
+        return tuple(self.data.queries)
+
+    @property
+    def corpus(self) -> Corpus:
+        """The tools that are searched."""
+        return self.data.corpus
+
+    def bm25(self, weights: Mapping[str, int], k1: float = 1.5, b: float = 0.75) -> Search:
+        """The embedded BM25 over this corpus.
+
+        ``weights`` maps a field (``server``, ``tool``, ``description``, ``schema``) to how many times its
+        words count.
+        """
+        from pytest_mcpeval.kinds.retrieval.retrievers.embedded import Bm25
+
+        return Bm25(self.corpus, weights, k1, b).search
+
+
+@dataclass(frozen=True)
+class RetrievalResult:
+    """A search, scored.
+
+    ``metrics`` maps each metric of the set (``recall_at_5``, ``mrr``, ``ndcg_at_10``, ``map``, …) to its
+    value; ``queries`` maps query id to the same metrics of one query; ``slices`` has them for groups of
+    queries. ``problems`` maps query id to sentences on what is odd about its list.
+    """
+
+    metrics: Mapping[str, float]
+    queries: Mapping[str, Mapping[str, float]]
+    slices: Mapping[str, Any]
+    problems: Mapping[str, tuple[str, ...]]
+
+
+def evaluate(search: Search, golden: GoldenSet, ids: Collection[str] | None = None) -> RetrievalResult:
+    """Put every query to a search, or those with the given ids, and score what it returns.
+
+    What the search raises comes through.
+
+    Raises:
+        SearchError: The search returned something that is no ranked list.
+    """
+    from pytest_mcpeval.kinds.retrieval.metrics import evaluate_many
+    from pytest_mcpeval.kinds.retrieval.rankings import Ranking
+    from pytest_mcpeval.kinds.retrieval.retrievers.asking import measured
+    from pytest_mcpeval.kinds.retrieval.retrievers.results import hits_of
+    from pytest_mcpeval.kinds.retrieval.slices import slices
+    from pytest_mcpeval.kinds.retrieval.summaries import sliced
+
+    depth = golden.depth
+    queries = [query for query in golden.queries if ids is None or query.id in ids]
+    found = [measured(hits_of(search(q.text, depth)), depth, golden.corpus.ids) for q in queries]
+    pairs = zip(queries, found, strict=True)
+    scores = evaluate_many([Ranking(q.id, result.ranked, q.labels) for q, result in pairs], depth)
+    problems = {q.id: r.problems for q, r in zip(queries, found, strict=True) if r.problems}
+    return RetrievalResult(scores.means(), _by_query(scores), sliced(scores, slices(queries)), problems)
+
+
+def _by_query(scores: Scores) -> dict[str, dict[str, float]]:
+    metrics = tuple(scores.means())
+    rows = zip(scores.ids, scores.values.tolist(), strict=True)
+    return {query: dict(zip(metrics, row, strict=True)) for query, row in rows}

@@ -1,0 +1,86 @@
+"""Retrievers chosen in ``mcpeval.yaml`` and on the command line, through pytest."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pytest_mcpeval.cli.file_schemas import project_schema
+from tests.retrieval.golden import GoldenProject
+
+GOLDEN = "datasets/golden_v1.json"
+FLOORS: dict[str, Any] = {"baseline": None, "gates": {"floors": {"recall_at_10": 0.0}}}
+
+PROGRAM = """
+import json
+import sys
+
+sys.path.insert(0, "datasets")
+from search import RANKING
+
+print("ready", file=sys.stderr, flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["query"] == "goal 3":
+        print("out of memory", file=sys.stderr, flush=True)
+        sys.exit(9)
+    print(json.dumps({"id": request["id"], "results": RANKING[request["query"]]}), flush=True)
+"""
+
+
+def test_a_command_is_chosen_on_the_command_line(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path, **FLOORS)
+    made.project.write("program.py", PROGRAM)
+    run = made.run(
+        "--mcpeval-report", "report", "--mcpeval-retriever", f"command:{sys.executable} program.py"
+    )
+    assert run.status == 1
+    assert run.report()["suites"][GOLDEN]["metrics"]["recall_at"]["1"] == pytest.approx(11 / 12)
+    assert "the command exited with code 9, so that the query has no answer" in run.out
+    assert "out of memory" in run.out
+
+
+@pytest.mark.parametrize(
+    "retriever", ["python:search:search", '{"python": "search:search", "directory": "datasets"}']
+)
+def test_relative_to_the_working_directory(tmp_path: Path, retriever: str) -> None:
+    made = GoldenProject.at(tmp_path, **FLOORS, retriever="bm25")
+    if not retriever.startswith("{"):
+        (tmp_path / "datasets" / "search.py").rename(tmp_path / "search.py")
+        (tmp_path / "datasets" / "ranking.txt").rename(tmp_path / "ranking.txt")
+    run = made.run("--mcpeval-report", "report", "--mcpeval-retriever", retriever)
+    assert run.status == 0, run.out
+    assert run.report()["suites"][GOLDEN]["metrics"]["recall_at"]["1"] == 1.0
+
+
+def test_a_retriever_nobody_knows_is_a_usage_error(tmp_path: Path) -> None:
+    run = GoldenProject.at(tmp_path, **FLOORS).run("--mcpeval-retriever", "bm52")
+    assert run.status == 4
+    assert "--mcpeval-retriever: expected bm25, tfidf, python:pkg.mod:function" in run.out + run.err
+    assert 'did you mean "bm25"?' in run.out + run.err
+
+
+def test_a_retriever_that_cannot_be_used_is_an_error_of_every_query(tmp_path: Path) -> None:
+    run = GoldenProject.at(tmp_path, **FLOORS).run("--mcpeval-retriever", "python:nowhere:search")
+    assert run.status == 1
+    assert "retriever python:nowhere:search cannot be used: ModuleNotFoundError" in run.out
+    assert "12 errors" in run.out
+
+
+def test_schema_of_mcpeval_yaml_knows_retrievers() -> None:
+    validator = jsonschema.Draft202012Validator(project_schema())
+    good: list[Any] = [
+        "bm25",
+        {"bm25": {"schema": False, "fields": {"tool": 2}}},
+        {"command": "search --fast"},
+        {"mcp": {"server": "a", "tool": "b", "result": "$", "toolId": "{name}", "separator": "__"}},
+    ]
+    for retriever in good:
+        validator.validate({"retrieval": [{"retriever": retriever}]})
+    bad: list[Any] = [5, {"mcpp": {}}, {"mcp": {"server": "a"}}]
+    for retriever in bad:
+        assert list(validator.iter_errors({"retrieval": [{"retriever": retriever}]}))
