@@ -19,10 +19,10 @@ from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
 from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
-from pytest_mcpeval.reports.text import visible
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
+from pytest_mcpeval.text import visible
 
 DATA_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl"})
 

@@ -28,7 +28,7 @@ from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_col
 from pytest_mcpeval.loading.salvage import held
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import closest, suggestion
-from pytest_mcpeval.project_file import merge
+from pytest_mcpeval.merging import merge
 
 Keys = tuple[str | int, ...]
 
