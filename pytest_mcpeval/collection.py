@@ -19,10 +19,10 @@ from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
 from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
-from pytest_mcpeval.reports.text import visible
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
+from pytest_mcpeval.text import visible
 
 DATA_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl"})
 
@@ -274,14 +274,13 @@ class CaseItem(pytest.Function):
 
 
 def _is_hidden_by_name(path: Path, config: pytest.Config) -> bool:
-    """Whether ``norecursedirs`` hides a directory, and ``--ignore`` does not."""
-    explicit = {
-        os.path.abspath(config.invocation_params.dir / one) for one in config.getoption("ignore") or ()
-    }
+    """Whether ``norecursedirs`` hides a directory, and no ``--ignore`` or ``--ignore-glob`` does."""
+    start = config.invocation_params.dir
+    explicit = [*(config.getoption("ignore") or ()), *(config.getoption("ignore_glob") or ())]
+    if any(fnmatch(str(path), os.path.abspath(start / one)) for one in explicit):
+        return False
     patterns = config.getini("norecursedirs")
-    return str(path) not in explicit and any(
-        fnmatch(str(path) if "/" in pattern else path.name, pattern) for pattern in patterns
-    )
+    return any(fnmatch(str(path) if "/" in pattern else path.name, pattern) for pattern in patterns)
 
 
 @cache

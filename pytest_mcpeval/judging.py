@@ -21,9 +21,9 @@ from pytest_mcpeval.gates import (
 from pytest_mcpeval.kinds.base import Kind, Suite
 from pytest_mcpeval.ledger import Ledger, Selection
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.reports.tables import Table
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.tables import Table
 
 BLESS_GATE = "bless"
 NOTHING_TO_BLESS = (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.base import Kind, Place
 from pytest_mcpeval.loading import DataFileError, Problem
+from pytest_mcpeval.merging import merge
 from pytest_mcpeval.project_rules import ProjectFile, read_project_file, read_servers_file
 
 if TYPE_CHECKING:
@@ -125,13 +126,3 @@ def _servers(files: list[ProjectFile]) -> Mapping[str, ServerDefinition]:
 
     servers = {name: server for file in files for name, server in file.servers.items()}
     return apply_mcp_url(servers, os.environ)
-
-
-def merge(lower: Mapping[str, Any], higher: Mapping[str, Any]) -> dict[str, Any]:
-    """Two settings as one: ``higher`` wins key by key, also inside nested mappings."""
-    merged = dict(lower)
-    for key, value in higher.items():
-        below = merged.get(key)
-        nested = isinstance(value, Mapping) and isinstance(below, Mapping)
-        merged[key] = merge(below, value) if nested and below is not None else value
-    return merged

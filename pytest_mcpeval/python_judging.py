@@ -139,7 +139,7 @@ def _is_unittest(item: pytest.Function) -> bool:
 
 def _explained(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
     from pytest_mcpeval.kinds.scenario.explain import explain_sample
-    from pytest_mcpeval.reports.text import visible
+    from pytest_mcpeval.text import visible
 
     sample = python_sample(item, call, report)
     return visible("\n".join(explain_sample(sample))) if sample is not None else ""
@@ -148,7 +148,7 @@ def _explained(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Te
 def _evidence(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
     """The recorded checks and calls, without the message that the traceback shows already."""
     from pytest_mcpeval.kinds.scenario.explain import evidence
-    from pytest_mcpeval.reports.text import visible
+    from pytest_mcpeval.text import visible
 
     sample = python_sample(item, call, report)
     if sample is None:

@@ -14,8 +14,8 @@ from pytest_mcpeval.kinds.base import Kind, Suite
 from pytest_mcpeval.loading import DataFileError, load
 from pytest_mcpeval.project_file import ProjectFiles
 from pytest_mcpeval.recognising import recognise
-from pytest_mcpeval.reports.text import visible
 from pytest_mcpeval.settings import Settings
+from pytest_mcpeval.text import visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry

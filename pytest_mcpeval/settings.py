@@ -40,7 +40,8 @@ def settings_from(config: pytest.Config) -> Settings:
     """The frozen settings of this session.
 
     Raises:
-        pytest.UsageError: A directory that the ini key ``mcpeval_datasets`` names does not exist.
+        pytest.UsageError: A directory that the ini key ``mcpeval_datasets`` names does not exist, or options
+            do not go together.
     """
     root = config.rootpath
     report = config.getoption("mcpeval_report")
@@ -74,6 +75,11 @@ def _overrides(config: pytest.Config) -> dict[str, dict[str, Any]]:
     text = config.getoption("mcpeval_retriever")
     if text is None:
         return {}
+    if config.getoption("mcpeval_bless"):
+        raise pytest.UsageError(
+            "--mcpeval-bless with --mcpeval-retriever would commit the numbers of another search: "
+            "name the retriever in mcpeval.yaml, then bless"
+        )
     from pytest_mcpeval.kinds.retrieval.retrievers import retriever_from_text
 
     try:

@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Spoil the searches; prints one line for each proof."""
     from pytest_mcpeval.loading import DataFileError
-    from pytest_mcpeval.reports.text import visible
+    from pytest_mcpeval.text import visible
 
     missing = [path for path in options.paths if not Path(path).is_file()]
     if missing:
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 def _proven(suite: RetrievalSuite) -> int:
     """Print the proofs of a golden set; the number of those that do not hold."""
     from pytest_mcpeval.kinds.retrieval.selftest import selftest
-    from pytest_mcpeval.reports.text import visible
+    from pytest_mcpeval.text import visible
 
     subject, name = _subject(suite)
     print(visible(f"{shown(suite.path)} ({len(subject.queries)} queries, {name})"))

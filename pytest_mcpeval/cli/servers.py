@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _safe(text: str) -> str:
-    from pytest_mcpeval.reports.text import visible
+    from pytest_mcpeval.text import visible
 
     return visible(text)
 

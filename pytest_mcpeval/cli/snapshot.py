@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _told(message: str, code: int) -> int:
-    from pytest_mcpeval.reports.text import visible
+    from pytest_mcpeval.text import visible
 
     print(visible(message), file=sys.stderr)
     return code
@@ -107,7 +107,7 @@ def _written(path: Path, rows: list[Row], said: Mapping[str, Any], version: str 
 def _checked(path: Path, rows: list[Row], definitions: Mapping[str, ServerDefinition], *, whole: bool) -> int:
     """Print what differs from a corpus; servers that were not asked do not count, unless all were meant."""
     from pytest_mcpeval.kinds.retrieval.load import load_corpus
-    from pytest_mcpeval.reports.text import visible
+    from pytest_mcpeval.text import visible
 
     frozen = [row for row in load_corpus(path).rows if whole or row["server"] in definitions]
     lines = list(drift(frozen, rows))

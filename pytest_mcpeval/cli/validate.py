@@ -78,7 +78,7 @@ class Checked:
 
 
 def _report(files: list[Path], runtime: Runtime) -> int:
-    from pytest_mcpeval.reports.text import visible
+    from pytest_mcpeval.text import visible
 
     all_checked = [checked(file, runtime) for file in files]
     problems = list(dict.fromkeys(problem for found in all_checked for problem in found.problems))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.reports.tables import Table
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.definitions import ServerDefinition
+    from pytest_mcpeval.tables import Table
 
 SpecT = TypeVar("SpecT")
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mcpeval.gates import GateResult, gate_nodeid
-from pytest_mcpeval.reports.tables import Table
-from pytest_mcpeval.reports.text import shortened, visible
 from pytest_mcpeval.samples import SAMPLE_ATTRIBUTE, Check, Sample
+from pytest_mcpeval.tables import Table
+from pytest_mcpeval.text import shortened, visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.reporting import Reporter

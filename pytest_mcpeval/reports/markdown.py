@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mcpeval.baseline import write_atomically
-from pytest_mcpeval.reports.tables import Table
-from pytest_mcpeval.reports.text import visible
+from pytest_mcpeval.tables import Table
+from pytest_mcpeval.text import visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.judging import Evaluation

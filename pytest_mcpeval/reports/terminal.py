@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mcpeval.gates import gate_nodeid
-from pytest_mcpeval.reports.tables import Row, Table, Tone
-from pytest_mcpeval.reports.text import visible
+from pytest_mcpeval.tables import Row, Table, Tone
+from pytest_mcpeval.text import visible
 
 if TYPE_CHECKING:
     import pytest

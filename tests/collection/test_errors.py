@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,111 @@ def test_all_mistakes_of_a_file_at_once(project: Project, run: RunPytest) -> Non
             r"datasets/schema.yaml:12: tests\[1\].difficulty: .*",
         ]
     )
+
+
+EVERYTHING = """\
+sevrer: tiny
+tools: {say: echo}
+timeout: soon
+gates: {no_new_failures: true, pass_rate: 2}
+tests:
+- id: one
+  tool: shout
+  difficulty: bsic
+  server: nobody
+  input: {text: x}
+  expected:
+    validations:
+    - {type: contain, value: x}
+    - {type: matches_regex, pattern: (}
+    expectedKeyword: [x]
+- id: one
+  tool: say
+  inptu: {text: x}
+  expected: {validations: [{type: contains}]}
+- id: two
+  fixtures: [a b]
+  steps:
+  - tool: say
+    input: {text: "${later}"}
+    capture: {text: "$.["}
+  - tol: say
+    captrue: {number: $.x}
+    expected: {validations: [{type: nonsense}]}
+  - tool: say
+    input: {text: "${number}"}
+"""
+
+
+def test_what_the_schema_sees_and_what_it_does_not_are_told_together(root: Path) -> None:
+    expected = [
+        '1: unknown key "sevrer"',
+        "3: timeout: expected a number",
+        "4: gates.pass_rate: expected a number of at most 1",
+        "4: gates.no_new_failures compares with a committed baseline",
+        "7: unknown tool alias 'shout'",
+        "8: tests[0].difficulty: ",
+        "9: unknown server 'nobody'",
+        "13: unknown check type 'contain'",
+        "14: ",
+        '15: tests[0].expected: unknown key "expectedKeyword"',
+        "16: duplicate id 'one': first used on line 6",
+        '18: tests[1]: unknown key "inptu"',
+        '19: the key "value" is missing',
+        "21: tests[2].fixtures[0]: ",
+        "23: ${later} is not captured",
+        "25: '$.[' is not a JSONPath",
+        '26: tests[2].steps[1]: unknown key "tol"',
+        '27: tests[2].steps[1]: unknown key "captrue"',
+        "28: unknown check type 'nonsense'",
+    ]
+    found = problems(root, EVERYTHING)
+    assert len(found) == len(expected), found
+    for line, start in zip(found, expected, strict=True):
+        assert line.startswith(f"datasets/a.yaml:{start}")
+
+
+def test_rows_of_json_lines_tell_everything_together(root: Path) -> None:
+    rows = [
+        case("one", difficulty="bsic"),
+        case("one", server="nobody"),
+        case("two", "echo", {"type": "contain", "value": "x"}, tgas=["x"]),
+    ]
+    path = Project(root).write("datasets/a.jsonl", "\n".join(map(json.dumps, rows)))
+    found = problems_of(runtime_at(root), path)
+    starts = (
+        "1: [0].difficulty: ",
+        "2: duplicate id 'one'",
+        "2: unknown server 'nobody'",
+        '3: [2]: unknown key "tgas"',
+        "3: unknown check type 'contain'",
+    )
+    assert len(found) == len(starts), found
+    for start in starts:
+        assert any(line.startswith(f"datasets/a.jsonl:{start}") for line in found), found
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        {"sever": "a"},
+        {"server": 1},
+        {"gates": {"no_new_failures": True}, "baselin": "b.json"},
+        {"tools": {"x": "y"}, "toolPrefx": "z_"},
+        {"tests": 1},
+        {"tests": {}},
+        {"tests": [1]},
+        {"tests": [{}]},
+        {"marks": {"xfail": {}}},
+    ],
+)
+def test_nothing_is_said_about_what_follows_from_a_mistake(root: Path, mistake: dict[str, Any]) -> None:
+    servers = {"a": {"url": "http://a"}, "b": {"url": "http://b"}}
+    Project(root).write_json(".mcp.json", {"mcpServers": servers})
+    known = {} if mistake.keys() & {"sever", "server", "tests"} else {"server": "a"}
+    data = {"kind": "scenario", "tests": [case("one")], **known, **mistake}
+    path = Project(root).write_json("datasets/a.json", data)
+    assert len(problems_of(runtime_at(root), path)) == 1
 
 
 def test_a_wrong_server_of_the_suite_is_told_once_and_of_cases_each_time(root: Path) -> None:

@@ -134,7 +134,8 @@ def test_paths_of_baselines_are_relative_to_their_file(small: Project) -> None:
     [
         (
             "scenari: []",
-            '1: unknown key "scenari" (did you mean "scenario"?): expected `servers`, `scenario`, `retr',
+            '1: unknown key "scenari" (did you mean "scenario"?): '
+            "expected `servers`, `scenario`, `retrieval`",
         ),
         ("- scenario", "1: expected a mapping with `servers`, `scenario`, `retrieval`, found a list"),
         (

@@ -158,11 +158,12 @@ def test_a_dataset_directory_outside_is_not_meant_from_a_directory_below(
     assert collected() == ["datasets/docs/a.yaml::one"]
 
 
-def test_a_dataset_directory_may_be_ignored(project: Project, collected: Collected) -> None:
+@pytest.mark.parametrize("option", ["--ignore=.evals", "--ignore-glob=.ev*"])
+def test_a_dataset_directory_may_be_ignored(project: Project, collected: Collected, option: str) -> None:
     ini(project, "mcpeval_datasets = .evals datasets")
     project.write(".evals/a.yaml", suite_text("no"))
     project.suite("a.yaml", case("one"))
-    assert collected("--ignore", ".evals") == ["datasets/a.yaml::one"]
+    assert collected(option) == ["datasets/a.yaml::one"]
 
 
 def test_a_data_file_with_another_suffix(project: Project, run: RunPytest, collected: Collected) -> None:

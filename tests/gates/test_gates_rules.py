@@ -22,7 +22,9 @@ from pytest_mcpeval.samples import Outcome, Sample
 PASSED = GateResult("s", "g", "passed", "fine")
 
 
-def sample(case: str, outcome: Outcome = "passed", confidence: float = 0, milliseconds: float = 0) -> Sample:
+def sample(
+    case: str, outcome: Outcome = "passed", confidence: float | None = None, milliseconds: float = 0
+) -> Sample:
     measured, run = {"confidence": confidence}, {"processingTimeMs": milliseconds}
     return Sample("s", "scenario", case, outcome, measured=measured, run=run)
 

@@ -88,6 +88,14 @@ def test_a_search_that_raises_fails_its_query_and_counts_as_nothing_found(tmp_pa
     assert run.report()["suites"][GOLDEN]["metrics"]["hit_at"]["10"] == pytest.approx(11 / 12)
 
 
+def test_another_search_than_the_configured_one_is_never_blessed(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path)
+    run = made.run("--mcpeval-bless", "--mcpeval-retriever", "bm25")
+    assert run.status == 4
+    assert "would commit the numbers of another search" in run.err
+    assert not list(tmp_path.rglob("baseline*"))
+
+
 def test_odd_lists_are_measured_and_told(tmp_path: Path) -> None:
     made = GoldenProject.at(tmp_path, **NO_BASELINE, strict=True, expect=2)
     made.ranking({0: [tool("two"), tool("two"), "other:tool", tool("one")]})

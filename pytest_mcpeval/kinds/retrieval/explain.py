@@ -7,8 +7,8 @@ from typing import Any
 
 from pytest_mcpeval.kinds.base import Case
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
-from pytest_mcpeval.reports.text import indented, visible
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.text import indented, visible
 
 SHOWN_TOOLS = 20
 LABELS = {2: "relevant (2)", 1: "relevant (1)", 0: "judged irrelevant"}

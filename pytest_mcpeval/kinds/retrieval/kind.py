@@ -15,8 +15,8 @@ from pytest_mcpeval.kinds.retrieval.load import load_suite
 from pytest_mcpeval.kinds.retrieval.schema import GatesModel, RetrievalSettings
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.reports.tables import Table
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.gates import GateInput, GateSettings

@@ -25,7 +25,7 @@ from pytest_mcpeval.kinds.retrieval.words import names_the_tool
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused, load
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import shown, suggestion
-from pytest_mcpeval.project_file import merge
+from pytest_mcpeval.merging import merge
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 

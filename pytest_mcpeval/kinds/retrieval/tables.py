@@ -8,8 +8,8 @@ from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.definitions import flat
 from pytest_mcpeval.kinds.retrieval.sampling import measure
-from pytest_mcpeval.reports.tables import Row, Table
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.tables import Row, Table
 
 COLUMNS = {
     "recall_at_1": "R@1",

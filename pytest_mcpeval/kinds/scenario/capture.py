@@ -16,7 +16,8 @@ def json_path_problem(path: str) -> str | None:
     try:
         jsonpath.compile(path)
     except jsonpath.JSONPathError as error:
-        return f"{path!r} is not a JSONPath: {error}"
+        # As a text, the error spans several lines and repeats the path.
+        return f"{path!r} is not a JSONPath: {error.args[0] if error.args else type(error).__name__}"
     return None
 
 

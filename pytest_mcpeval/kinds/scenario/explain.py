@@ -8,8 +8,8 @@ from typing import Any
 
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
-from pytest_mcpeval.reports.text import indented, shortened, visible
 from pytest_mcpeval.samples import Check, Sample
+from pytest_mcpeval.text import indented, shortened, visible
 
 SHOWN_RESPONSE = 1_200
 SHOWN_ARGUMENTS = 1_200

@@ -18,9 +18,9 @@ from pytest_mcpeval.kinds.scenario.schema import GatesModel, ScenarioSettings
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.kinds.scenario.tables import tables
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.reports.tables import Table
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.servers.variables import redact, secrets
+from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
 from pytest_mcpeval.kinds.fields import given, located
@@ -24,9 +25,10 @@ from pytest_mcpeval.kinds.scenario.schema import (
 )
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, placeholders
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused
+from pytest_mcpeval.loading.salvage import held
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import closest, suggestion
-from pytest_mcpeval.project_file import merge
+from pytest_mcpeval.merging import merge
 
 Keys = tuple[str | int, ...]
 
@@ -39,12 +41,31 @@ def load_suite(document: Document, place: Place, registry: CheckRegistry) -> Sui
     Raises:
         DataFileError: With every problem of the file.
     """
+    at: Keys = () if isinstance(document.data, list) else ("tests",)
     with garbage_collection_paused():
-        if isinstance(document.data, list):
-            model = SuiteModel.model_construct(tests=validate(_ROWS, document))
-            return _Loader(document, place, registry, model, ()).suite(model.tests)
-        model = validate(SuiteModel, document)
-        return _Loader(document, place, registry, model, ("tests",)).suite(model.tests)
+        try:
+            model = _validated(document)
+        except DataFileError as error:
+            found = [*error.problems, *_further_problems(error, document, place, registry, at)]
+            raise DataFileError(dict.fromkeys(found)) from error
+        return _Loader(document, place, registry, model, at).suite(model.tests)
+
+
+def _validated(document: Document) -> SuiteModel:
+    if isinstance(document.data, list):
+        return SuiteModel.model_construct(tests=validate(_ROWS, document))
+    return validate(SuiteModel, document)
+
+
+def _further_problems(
+    error: DataFileError, document: Document, place: Place, registry: CheckRegistry, at: Keys
+) -> Sequence[Problem]:
+    """What the schema cannot see, of as much of a file as is valid."""
+    assert isinstance(error.__cause__, ValidationError)
+    mistakes = [details["loc"] for details in error.__cause__.errors(include_url=False, include_input=False)]
+    data = {"tests": document.data} if isinstance(document.data, list) else document.data
+    loader = _Loader(document, place, registry, held(SuiteModel, data), at, mistakes)
+    return loader.further_problems()
 
 
 class _Loader:
@@ -52,11 +73,21 @@ class _Loader:
 
     What a case needs to run is made from its row when it is first asked for; the models of all cases of a
     large file, kept, would slow down the whole session.
+
+    Of a file that is not valid, it gets what is, and the places of the ``mistakes``: nothing is said about
+    what may follow from one of them.
     """
 
     def __init__(
-        self, document: Document, place: Place, registry: CheckRegistry, model: SuiteModel, at: Keys
+        self,
+        document: Document,
+        place: Place,
+        registry: CheckRegistry,
+        model: SuiteModel,
+        at: Keys,
+        mistakes: Sequence[Keys] = (),
     ) -> None:
+        self.model = model
         self.document = document
         self.place = place
         self.registry = registry
@@ -66,10 +97,19 @@ class _Loader:
         self.at = at
         self.problems: list[Problem] = []
         self.settings = self._effective_settings(model)
+        self._mistakes = {loc[:length] for loc in mistakes for length in range(1, len(loc) + 1)}
+        self._lost_settings = {_setting_meant(str(loc[0])) for loc in mistakes} if at else set()
 
     def _effective_settings(self, model: SuiteModel) -> ScenarioSettings:
         own = given(located(model, self.document.path.parent), ScenarioSettings.model_fields)
         return ScenarioSettings(**merge(self.place.settings, own))
+
+    def further_problems(self) -> Sequence[Problem]:
+        tests = getattr(self.model, "tests", ())
+        self._find_duplicate_ids(tests)
+        self._check_gates()
+        self._check_cases(tests)
+        return self.problems
 
     def suite(self, tests: Sequence[CaseModel]) -> Suite[ScenarioSpec]:
         self._find_duplicate_ids(tests)
@@ -95,6 +135,8 @@ class _Loader:
     def _find_duplicate_ids(self, tests: Sequence[CaseModel]) -> None:
         seen: dict[str, int] = {}
         for index, case in enumerate(tests):
+            if "id" not in case.model_fields_set:
+                continue
             first = seen.setdefault(case.id, index)
             if first != index:
                 line = self.document.line(*self.at, first)
@@ -104,6 +146,8 @@ class _Loader:
 
     def _check_gates(self) -> None:
         gates = self.settings.gates
+        if "baseline" in self._lost_settings:
+            return
         if gates.no_new_failures and self.settings.baseline is None:
             message = (
                 "gates.no_new_failures compares with a committed baseline: say which file with `baseline:`, "
@@ -151,17 +195,22 @@ class _Loader:
 
     def _check_steps(self, at: Keys, steps: Sequence[StepModel]) -> None:
         captured: set[str] = set()
+        known = True
         for number, step in enumerate(steps):
-            self._check_placeholders((*at, number), step, captured)
+            if known:
+                self._check_placeholders((*at, number), step, captured)
+            known = known and (*at, number) not in self._mistakes
             for name, path in step.capture.items():
                 self._check_json_path((*at, number, "capture", name), path)
             if step.tool is not None:
                 self._check_tool((*at, number, "tool"), step.tool)
             captured.update(step.capture)
-            if step.expected is not None:
+            if step.expected is not None and known:
                 self._check_near_misses((*at, number, "expected"), step.expected, captured)
 
     def _check_tool(self, at: Keys, alias: str) -> None:
+        if self._lost_settings & {"tools", "tool_prefix"}:
+            return
         if tool_name(alias, self.settings) is None:
             tools = self.settings.tools
             close = suggestion(alias, [*tools, *tools.values()])
@@ -208,6 +257,8 @@ class _Loader:
         name = server_name(model, self.settings, servers)
         if name is not None and name in servers:
             return
+        if name is None and (at in self._mistakes or "server" in self._lost_settings):
+            return
         known = ", ".join(sorted(servers)) or "none"
         if name is None:
             message = f"no server is named: say `server:` here or in mcpeval.yaml (defined: {known})"
@@ -225,6 +276,12 @@ class _Loader:
         """Where a setting comes from, when it is not this file."""
         origin = None if setting in self.own_settings else self.place.origins.get(setting)
         return f"; `{setting}` comes from {origin}" if origin else ""
+
+
+def _setting_meant(key: str) -> str | None:
+    """The setting that a key of a file is, or nearly is."""
+    names = {spelling: name for name in ScenarioSettings.model_fields for spelling in (name, to_camel(name))}
+    return names.get(key) or names.get(closest(key, names) or "")
 
 
 def _expectations(model: CaseModel) -> Iterator[ExpectedModel]:

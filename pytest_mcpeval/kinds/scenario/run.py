@@ -19,11 +19,11 @@ from pytest_mcpeval.kinds.scenario.checks import (
 )
 from pytest_mcpeval.kinds.scenario.checks.verdict import unjudged
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, filled, placeholders, text_of
-from pytest_mcpeval.reports.text import shortened
 from pytest_mcpeval.samples import Check, Outcome, Sample, plain
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.servers.variables import redact, redact_data
+from pytest_mcpeval.text import shortened
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection

@@ -15,8 +15,8 @@ from pytest_mcpeval.kinds.scenario.metrics import (
     percentile,
     summary,
 )
-from pytest_mcpeval.reports.tables import Row, Table, tone_of_rate
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.tables import Row, Table, tone_of_rate
 
 SHOWN_GROUPS = 15
 

@@ -133,7 +133,7 @@ def block(body: str) -> str:
     [
         (
             block('{"confidence": 82.5, "sourcesUsed": 3, "processingTimeMs": 1200}'),
-            Metadata(82.5, 3, 1200, True),
+            Metadata(82.5, 3, 1200, True, True),
         ),
         (block('{"confidence": "high", "sourcesUsed": true}'), Metadata(reported=True)),
         (block("{}"), Metadata(reported=True)),
@@ -143,7 +143,10 @@ def block(body: str) -> str:
         ('"confidence": 82', Metadata()),
         ("<response_metadata>```json\n{}", Metadata()),
         ("", Metadata()),
-        (block('{"confidence": 1}') + block('{"confidence": 2}'), Metadata(1, reported=True)),
+        (
+            block('{"confidence": 1}') + block('{"confidence": 2}'),
+            Metadata(1, reported=True, reports_confidence=True),
+        ),
     ],
 )
 def test_response_metadata(text: str, metadata: Metadata) -> None:

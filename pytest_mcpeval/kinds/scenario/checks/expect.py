@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
-from pytest_mcpeval.reports.text import visible
 from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval.text import visible
 
 from .builtin import BUILTIN
 from .json_values import Source

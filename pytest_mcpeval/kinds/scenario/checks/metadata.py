@@ -50,12 +50,14 @@ def response_metadata(text: str) -> Metadata:
         sources_used=int(_number(found, "sourcesUsed")),
         processing_time_ms=_number(found, "processingTimeMs"),
         reported=True,
-        reports_confidence="confidence" in found,
+        reports_confidence=_is_number(found.get("confidence")),
     )
 
 
 def _number(found: Mapping[str, Any], key: str) -> float:
-    value = found.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0
-    return value if abs(value) < 1e15 else 0
+    value: Any = found.get(key)
+    return value if _is_number(value) and abs(value) < 1e15 else 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
