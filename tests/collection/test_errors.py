@@ -386,7 +386,7 @@ def test_unknown_tool_aliases(root: Path, where: str) -> None:
     assert "unknown tool alias 'sya' (did you mean \"say\"?); `tools:` knows plus, say" + origin in found
 
 
-def test_seed_spellings_and_ours_are_both_read(root: Path) -> None:
+def test_camel_case_and_snake_case_are_both_read(root: Path) -> None:
     text = FIRST_CASE.replace("    validations:", "    expected_keywords: [x]\n    validations:").replace(
         "tool: echo", "tool: echo\n  sendProject: false"
     )
@@ -396,7 +396,7 @@ def test_seed_spellings_and_ours_are_both_read(root: Path) -> None:
     assert [check.name for check in suite.cases[0].spec.steps[0].checks] == ["contains", "contains"]
 
 
-def test_a_suite_of_the_seed_s_shape_with_every_field(project: Project, run: RunPytest) -> None:
+def test_a_suite_with_every_field(project: Project, run: RunPytest) -> None:
     row = {
         "id": "mina-basic-001",
         "name": "What is o1js?",
