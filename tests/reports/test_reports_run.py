@@ -95,7 +95,7 @@ def test_the_terminal_section_is_like_an_evaluation_report(run: Run) -> None:
     assert totals["failed"] == "6"
     assert totals["in error"] == "1"
     assert totals["pass rate"] == "61.1 %"
-    assert totals["average confidence"] == "77 %"
+    assert totals["average confidence"] == "58 %"
     assert totals["average response time"].endswith(" ms")
     for title in ("By difficulty", "By tool", "By project", "By tag", "By suite"):
         assert re.search(rf"^{title} +passed +rate$", section, re.M)
