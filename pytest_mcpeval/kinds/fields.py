@@ -83,7 +83,8 @@ def given(model: BaseModel, names: Collection[str] | None = None) -> dict[str, A
 def _located_fields(model: BaseModel, directory: Path) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for name, field in type(model).model_fields.items():
-        value = getattr(model, name)
+        # A model of a file with mistakes lacks the fields that do not hold.
+        value = getattr(model, name, None)
         if isinstance(value, str) and any(isinstance(mark, RelativePath) for mark in field.metadata):
             found.append((name, os.path.normpath(directory.absolute() / value)))
         elif isinstance(value, BaseModel) and name in model.model_fields_set:
