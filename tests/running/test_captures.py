@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,16 @@ VALUES_AND_TEXTS = list(zip(VALUES, TEXTS, strict=True))
 
 
 @pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    # Each test has a server.py of its own, in the process of all of them.
+    monkeypatch.delitem(sys.modules, "server", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     Project.at(tmp_path).write("server.py", SERVER)
     (tmp_path / "datasets").mkdir()
     runtime = runtime_at(tmp_path)
     yield runtime
     runtime.close()
+    sys.modules.pop("server", None)
 
 
 def sample_of(runtime: Runtime, *steps: dict[str, Any], **fields: Any) -> Sample:
