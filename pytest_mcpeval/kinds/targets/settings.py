@@ -77,7 +77,7 @@ class UrlModel(BaseModel):
 
 
 class TargetModel(BaseModel):
-    """Exactly one way to ask a target, with its options; kinds add ways and what ``mcp`` and ``http`` need."""
+    """Exactly one way to ask a target, with its options; kinds add ways, and what some of them need."""
 
     model_config = FILE_MODEL
 
