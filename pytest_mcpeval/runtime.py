@@ -59,6 +59,10 @@ class Runtime:
         """The kind of that name."""
         return self.kinds[name]
 
+    def runs(self, suite: Suite[Any]) -> int:
+        """How many times each case of a suite is asked."""
+        return self.settings.runs or suite.runs
+
     @property
     def suites(self) -> list[Suite[Any]]:
         """The suites loaded so far."""

@@ -25,6 +25,7 @@ from pytest_mcpeval.loading.wording import shown
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 CASE_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+LONGEST_ID = 80
 
 
 FILE_MODEL = ConfigDict(
@@ -59,6 +60,8 @@ OptionalPath = Annotated[Text | None, RelativePath()]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Concurrency = Annotated[int, Field(ge=1, le=256)]
+BatchSize = Annotated[int, Field(ge=1, le=10_000)]
+Runs = Annotated[int, Field(ge=1, le=100)]
 
 
 def located(model: ModelT, directory: Path) -> ModelT:

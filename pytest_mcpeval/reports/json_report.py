@@ -98,7 +98,14 @@ def _case(sample: Sample) -> dict[str, Any]:
         "checks": [_check(check) for check in sample.checks],
         "traits": dict(sample.traits),
         "measured": dict(sample.measured),
+        **({"runs": [_one_run(run) for run in sample.runs]} if sample.runs else {}),
     }
+
+
+def _one_run(sample: Sample) -> dict[str, Any]:
+    """One of several runs of a case; what does not differ between them stands beside."""
+    found = _case(sample)
+    return {name: found[name] for name in ("outcome", "message", "checks", "measured")}
 
 
 def _check(check: Check) -> dict[str, Any]:

@@ -79,8 +79,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
 
         golden = _retrieval(suite)
         retriever = self._retriever(golden, runtime)
-        (query,) = case.spec.queries
-        return ask(retriever, query.text, golden.settings.depth, golden.golden.corpus.ids)
+        return ask(retriever, case.spec.query.text, golden.settings.depth, golden.golden.corpus.ids)
 
     def judge(self, suite: Retrieval, case: RetrievalCase, answers: SearchResult, runtime: Runtime) -> Sample:
         """Rank the relevant tools in what was found."""
@@ -110,6 +109,16 @@ class RetrievalKind(Kind[RetrievalSpec]):
         from pytest_mcpeval.kinds.retrieval.sampling import measure
 
         return measure(samples)
+
+    def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The metrics of the set, without those of slices and what its labels allow."""
+        from pytest_mcpeval.kinds.retrieval.definitions import flat, nested
+
+        return nested(flat(metrics))
+
+    def result_of(self, sample: Sample) -> object:
+        """The ranked list: the same tools at the same ranks."""
+        return sample.measured.get("ranked")
 
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Times, and the scores of hits."""
@@ -167,7 +176,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
         """The metrics of each suite and of its slices."""
         from pytest_mcpeval.kinds.retrieval.tables import tables
 
-        return tables(samples)
+        return tables({key: self.measure_over_runs(found) for key, found in samples.items()})
 
     def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
         """The change of each metric since the baseline."""

@@ -119,6 +119,8 @@ class _Loader:
             settings=self.settings,
             servers=self.place.servers,
             concurrency=self.settings.concurrency,
+            batch=self.settings.batch,
+            runs=self.settings.runs,
             golden=golden,
         )
 
@@ -219,7 +221,7 @@ class _Loader:
             id=query.id,
             line=self.document.line(*at),
             keys=at,
-            make_spec=lambda: RetrievalSpec((query,)),
+            make_spec=lambda: RetrievalSpec(query),
             traits=_traits(query),
             fixtures=() if fixture is None else (fixture,),
             may_run_ahead=fixture is None,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.definitions import flat
-from pytest_mcpeval.kinds.retrieval.sampling import measure
-from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Row, Table
 
 COLUMNS = {
@@ -23,9 +21,9 @@ COLUMNS = {
 SHOWN_SERVERS = 15
 
 
-def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
-    """Two tables for each suite: its metrics with the slices of difficulty and notes, and those by server."""
-    return [table for key, samples in suites.items() for table in _of(_title(key, suites), measure(samples))]
+def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Two tables for each suite (suite key → its metrics): the set with its slices, and those by server."""
+    return [table for key, metrics in suites.items() for table in _of(_title(key, suites), metrics)]
 
 
 def _title(key: str, suites: Mapping[str, object]) -> str:
@@ -39,7 +37,7 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
     slices = metrics["slices"]
     if not metrics["queries"]:
         return
-    rows = [_row("all queries", metrics), _highest(metrics)]
+    rows = [_row("all queries", metrics), *_spread(metrics), _highest(metrics)]
     rows += [_row(name, group) for name, group in slices.get("difficulty", {}).items()]
     known = slices.get("difficulty", {})
     rows += [_row(name, group) for name, group in slices.get("notes", {}).items() if name not in known]
@@ -50,6 +48,14 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
 def _row(name: str, group: Mapping[str, Any]) -> Row:
     values = flat(group)
     return Row((name, str(group["queries"]), *(f"{values[column]:.3f}" for column in COLUMNS)))
+
+
+def _spread(metrics: Mapping[str, Any]) -> Iterator[Row]:
+    """The standard deviations over several runs."""
+    if "runs" in metrics:
+        deviations = flat(metrics["standard_deviation"])
+        cells = (f"±{deviations[name]:.3f}" if name in deviations else "" for name in COLUMNS)
+        yield Row((f"over {metrics['runs']} runs", "", *cells))
 
 
 def _highest(metrics: Mapping[str, Any]) -> Row:

@@ -92,6 +92,10 @@ class ScenarioKind(Kind[ScenarioSpec]):
         """Totals and groups."""
         return metrics.measure(samples)
 
+    def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The pass rate of the suite."""
+        return {"summary": {"passRate": metrics["summary"]["passRate"]}}
+
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Times and verbatim answers."""
         return metrics.measure_run(samples)
