@@ -80,7 +80,11 @@ def mismatch_words(differing: Sequence[str], command: str) -> str:
 def bless_command(suite: str, path: str | None) -> str:
     """The command that writes a suite's baseline; without the ``path`` of one, what to set first as well."""
     command = f"{BLESS_COMMAND} {suite}"
-    return command if path is not None else f"`baseline: FILE` in the file or its entry in mcpeval.yaml, and {command}"
+    return (
+        command
+        if path is not None
+        else f"`baseline: FILE` in the file or its entry in mcpeval.yaml, and {command}"
+    )
 
 
 def is_baseline(data: object) -> bool:

@@ -114,9 +114,7 @@ def _ceiling(given: DetectorGates, ceiling: float) -> GateResult:
     return given.result(FPR, verdict, "; ".join(part for part in parts if part), share.value, ceiling)
 
 
-def _floor(
-    given: DetectorGates, name: str, said: str, rows: Sequence[Row], floor: float
-) -> GateResult:
+def _floor(given: DetectorGates, name: str, said: str, rows: Sequence[Row], floor: float) -> GateResult:
     share = Confusion.of(rows).recall
     if share.value is None:
         return given.result(name, "failed", "no malicious entry has a verdict", None, floor)
@@ -157,7 +155,10 @@ class _Wanted:
         if self.mode == "point":
             return "passed", f"{within} on the point estimate; {needed}"
         side = "above" if self.word == "ceiling" else "below"
-        return "failed", f"the one-sided 95 % limit of {percent(bound)} is {side} the {self.word} of {limit}; {needed}"
+        return (
+            "failed",
+            f"the one-sided 95 % limit of {percent(bound)} is {side} the {self.word} of {limit}; {needed}",
+        )
 
     def _is_within(self, bound: float) -> bool:
         if self.word == "ceiling":

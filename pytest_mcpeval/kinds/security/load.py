@@ -148,7 +148,9 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             if detector.mcp is not None:
                 self.check_server(detector.mcp.server, "detectors", name, "mcp", "server")
             if longest + len(name) + 1 > LONGEST_ID:
-                message = f"detectors: {shown(name)} and an id of {longest} characters make an item name of more"
+                message = (
+                    f"detectors: {shown(name)} and an id of {longest} characters make an item name of more"
+                )
                 message += f" than {LONGEST_ID}: shorten one of them{self.origin('detectors')}"
                 self.problem("detectors", name, message=message)
         if not self.settings.detectors:
@@ -168,9 +170,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             if name not in categories:
                 hint = suggestion(name, categories)
                 message = f"gates.{place}: no malicious entry has the category {shown(name)}{hint}"
-                self.problem(
-                    "gates", *place.split("."), name, message=f"{message}{self.origin('gates')}"
-                )
+                self.problem("gates", *place.split("."), name, message=f"{message}{self.origin('gates')}")
 
     def _recorded(self, wanted: list[str]) -> dict[str, tuple[Mapping[str, Any], ...]]:
         found: dict[str, tuple[Mapping[str, Any], ...]] = {}

@@ -230,7 +230,9 @@ def scored(rows: Sequence[Row], ceiling: float | None) -> dict[str, Any] | None:
         "precision_recall": _points(recall.tolist()[::-1], precision.tolist()[::-1]),
     }
     if ceiling is not None:
-        within = [high for low, high in zip(fpr.tolist(), tpr.tolist(), strict=True) if low <= ceiling + SLACK]
+        within = [
+            high for low, high in zip(fpr.tolist(), tpr.tolist(), strict=True) if low <= ceiling + SLACK
+        ]
         found["recall_at_ceiling"] = max(within)
     return found
 

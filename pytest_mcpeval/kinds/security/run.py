@@ -57,9 +57,7 @@ def _likeness(entry: Entry) -> str:
     return f", resembles {entry.resembles}" if entry.resembles else ""
 
 
-def _outcome(
-    suite: SecuritySuite, spec: SecuritySpec, check: Check, found: Detected
-) -> tuple[Outcome, str]:
+def _outcome(suite: SecuritySuite, spec: SecuritySpec, check: Check, found: Detected) -> tuple[Outcome, str]:
     """The outcome, and the word for a tolerated one."""
     if found.error is not None:
         may_fail = suite.gates_of(spec.detector).max_errors > 0 and not found.error.is_incident

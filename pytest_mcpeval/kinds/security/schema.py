@@ -106,10 +106,10 @@ class EntryModel(_Model):
     server: Text | None = None
     tool: Text | ToolModel | None = None
     peers: list[PeerModel] | None = None
-    previous: str | None = Field(None, description="the description as it was approved earlier")
+    previous: str | None = Field(default=None, description="the description as it was approved earlier")
     split: Split | None = None
     language: Text | None = None
-    resembles: Category | None = Field(None, description="the attack that a hard negative looks like")
+    resembles: Category | None = Field(default=None, description="the attack that a hard negative looks like")
     notes: str = ""
 
     @model_validator(mode="after")
@@ -140,27 +140,31 @@ class EntryModel(_Model):
 class DetectorGatesModel(_Model):
     """Gates of one detector."""
 
-    fpr_ceiling: Share | None = Field(DEFAULT_CEILING, description="the highest false-positive rate allowed")
-    recall_floor: Share | None = Field(None, description="the lowest recall allowed")
-    mode: Mode = Field(
-        "point", description="point: the rate itself holds; bound: its one-sided 95 % limit does"
+    fpr_ceiling: Share | None = Field(
+        default=DEFAULT_CEILING, description="the highest false-positive rate allowed"
     )
-    max_errors: Count = Field(0, description="entries on which a detector may fail")
+    recall_floor: Share | None = Field(default=None, description="the lowest recall allowed")
+    mode: Mode = Field(
+        default="point", description="point: the rate itself holds; bound: its one-sided 95 % limit does"
+    )
+    max_errors: Count = Field(default=0, description="entries on which a detector may fail")
     max_newly_missed: Count | None = Field(
-        0, description="malicious entries that the baseline flags and may be missed now"
+        default=0, description="malicious entries that the baseline flags and may be missed now"
     )
     max_new_false_alarms: Count | None = Field(
-        0, description="benign entries that the baseline does not flag and may be flagged now"
+        default=0, description="benign entries that the baseline does not flag and may be flagged now"
     )
-    category_floors: dict[Category, Share] = Field({}, description="category → its lowest recall")
+    category_floors: dict[Category, Share] = Field(default={}, description="category → its lowest recall")
 
 
 class GatesModel(DetectorGatesModel):
     """``gates:`` of a corpus: for all detectors, and for single ones."""
 
-    split: Split | None = Field(None, description="only entries of this split are judged; all are reported")
+    split: Split | None = Field(
+        default=None, description="only entries of this split are judged; all are reported"
+    )
     detectors: dict[DetectorName, DetectorGatesModel] = Field(
-        {}, description="detector → what is different for it"
+        default={}, description="detector → what is different for it"
     )
 
 

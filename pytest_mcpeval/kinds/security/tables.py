@@ -101,7 +101,9 @@ def _rules(title: str, detectors: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _brief(title: str, found: Mapping[str, Any]) -> str:
-    rates = f"recall {_rate(found['recall'])}, FPR {_rate(found['fpr'])}, precision {_rate(found['precision'])}"
+    rates = (
+        f"recall {_rate(found['recall'])}, FPR {_rate(found['fpr'])}, precision {_rate(found['precision'])}"
+    )
     return f"{title}, {found['detector']}: {rates}"
 
 
