@@ -1,9 +1,9 @@
 """The gates of a detector on a corpus: its rates against fixed limits, its verdicts against a baseline. Pure.
 
-1. ``<detector>.fpr_ceiling``: not too many benign entries are flagged.
-2. ``<detector>.recall_floor``: enough malicious entries are; ``<detector>.recall_<category>`` of a category.
-3. ``<detector>.max_errors``: it failed on no more entries than allowed.
-4. ``<detector>.max_newly_missed`` and ``.max_new_false_alarms``: so many verdicts are worse than the baseline's.
+1. ``<detector>-fpr_ceiling``: not too many benign entries are flagged.
+2. ``<detector>-recall_floor``: enough malicious entries are; ``-recall_<category>``: enough of a category.
+3. ``<detector>-max_errors``: it failed on no more entries than allowed.
+4. ``<detector>-max_newly_missed``, ``-max_new_false_alarms``: few verdicts are worse than the baseline's.
 
 A high recall never excuses a broken ceiling: they are gates of their own.
 """
@@ -60,7 +60,7 @@ class DetectorGates:
     ) -> GateResult:
         """The result of one of its gates."""
         old = 0.0 if name in (NEWLY_MISSED, NEW_FALSE_ALARMS) and value is not None else None
-        return GateResult(self.suite, f"{self.detector}.{name}", verdict, message, value, old, limit)
+        return GateResult(self.suite, f"{self.detector}-{name}", verdict, message, value, old, limit)
 
 
 def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
@@ -76,7 +76,7 @@ def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
         ERRORS,
         *(name for name, limit in comparing.items() if limit is not None),
     ]
-    return [f"{detector}.{name}" for name in found]
+    return [f"{detector}-{name}" for name in found]
 
 
 def judge_gates(given: DetectorGates, *, blessing: bool = False) -> list[GateResult]:

@@ -88,8 +88,8 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             if first != index and other.id != entry.id:
                 line = self.document.line("entries", first)
                 message = (
-                    f"{shown(entry.id)} is the same as {shown(other.id)} on line {line} in everything a detector "
-                    "sees: remove one"
+                    f"{shown(entry.id)} is the same as {shown(other.id)} on line {line} in everything a "
+                    "detector sees: remove one"
                 )
                 self.problem("entries", index, message=message)
 
@@ -101,8 +101,8 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             self.problem(*at, "category", message=message)
         if entry.category in ATTACKS and entry.label == "benign":
             message = (
-                f"category: {shown(entry.category)} is an attack, and the label is benign: a harmless entry that "
-                f"looks like one has the category {HARD_NEGATIVE} and `resembles: {entry.category}`"
+                f"category: {shown(entry.category)} is an attack, and the label is benign: a harmless entry "
+                f"that looks like one has the category {HARD_NEGATIVE} and `resembles: {entry.category}`"
             )
             self.problem(*at, "category", message=message)
         if entry.resembles is not None and entry.category != HARD_NEGATIVE:
@@ -153,8 +153,22 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
                 )
                 message += f" than {LONGEST_ID}: shorten one of them{self.origin('detectors')}"
                 self.problem("detectors", name, message=message)
+        self._check_case_ids(entries)
         if not self.settings.detectors:
             self.problem("detectors", message=f"detectors: none is named{self.origin('detectors')}")
+
+    def _check_case_ids(self, entries: tuple[Entry, ...]) -> None:
+        """``a-b`` on ``c`` and ``a`` on ``b-c`` would have one name."""
+        seen: dict[str, tuple[str, str]] = {}
+        for detector in self.settings.detectors:
+            for entry in entries:
+                first = seen.setdefault(case_id(detector, entry.id), (detector, entry.id))
+                if first != (detector, entry.id) and first[0] != detector:
+                    message = (
+                        f"detectors: {shown(detector)} with {shown(entry.id)} and {shown(first[0])} with "
+                        f"{shown(first[1])} make the same item name: rename a detector{self.origin('detectors')}"
+                    )
+                    self.problem("detectors", detector, message=message)
 
     def _check_gates(self, entries: tuple[Entry, ...]) -> None:
         gates = self.settings.gates
@@ -247,6 +261,6 @@ def _without_hard_negative(entries: tuple[Entry, ...]) -> Iterator[str]:
     missing = [category for category in attack_categories(entries) if category not in covered]
     if missing:
         yield (
-            f"no hard negative resembles {names(missing)}: a detector that flags all that looks like it is not "
-            f"found out. Add benign entries with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
+            f"no hard negative resembles {names(missing)}: a detector that flags all that looks like it is "
+            f"not found out. Add benign entries with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
         )

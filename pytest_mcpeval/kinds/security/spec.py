@@ -106,8 +106,8 @@ class SecuritySuite(Suite[SecuritySpec]):
 
 
 def case_id(detector: str, entry: str) -> str:
-    """The id of a detector's case of an entry."""
-    return f"{detector}.{entry}"
+    """The id of a detector's case of an entry. A dot would be shown as ``::`` by ``pytest -v``."""
+    return f"{detector}-{entry}"
 
 
 def attack_categories(entries: Iterable[Entry]) -> list[str]:
