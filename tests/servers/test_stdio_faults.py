@@ -291,10 +291,12 @@ def test_killing_the_run_leaves_no_orphan() -> None:
     command = [sys.executable, str(FAULT_SERVERS / "holder.py")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
-        pids = json.loads(holder.stdout.readline())
-        processes = psutil.Process(holder.pid).children(recursive=True)
-        assert set(pids) <= {process.pid for process in processes}
-        holder.kill()
+        try:
+            pids = json.loads(holder.stdout.readline())
+            processes = psutil.Process(holder.pid).children(recursive=True)
+        finally:
+            holder.kill()
+    assert set(pids) <= {process.pid for process in processes}
     psutil.wait_procs(processes, GONE_SECONDS)
     assert [process for process in processes if runs(process.pid)] == []
 
