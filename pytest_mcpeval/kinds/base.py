@@ -88,6 +88,8 @@ class Kind(ABC, Generic[SpecT]):
     """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
+    """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
 
     @abstractmethod
     def recognise(self, data: Any) -> Shape | None:

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from pytest_mcpeval.kinds.base import Case, Place
-from pytest_mcpeval.kinds.fields import given, located
+from pytest_mcpeval.kinds.fields import PROVENANCE, given, located
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.schema import (
-    PROVENANCE,
     CorpusModel,
     GoldenModel,
     QueryModel,

@@ -26,9 +26,6 @@ from pytest_mcpeval.loading.wording import choice, shown, suggestion
 
 DEFAULT_DEPTH = 10
 
-PROVENANCE = "__"
-"""Keys at the top of a data file that begin so are remarks of its authors."""
-
 
 def _metric(name: str) -> str:
     if name not in METRICS:
