@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.text import indented
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Case", "CaseMarks", "Kind", "Place", "Shape", "SkipIfEnv", "Suite", "TargetError"]
 
 SpecT = TypeVar("SpecT")
+
+SHOWN_LINES = 7
+"""Of a case, in the text on its failure."""
 
 Shape = Literal["suite", "support"]
 """A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
@@ -57,6 +62,18 @@ class Suite(Generic[SpecT]):
     def batches(self) -> tuple[Batch[SpecT], ...]:
         """The cases as they are put together in items, in the order of the file."""
         return tuple(batches(self.cases, self.batch))
+
+    def place_of(self, case: Case[SpecT]) -> list[str]:
+        """Where a case stands, for people: ``file:line`` and its first lines; empty for a lost file."""
+        number = bisect_right(self._lines, case.line)
+        following = self._lines[number] if number < len(self._lines) else case.line + SHOWN_LINES
+        after = min(SHOWN_LINES, following - case.line) - 1
+        excerpt = self.document.excerpt(case.line, before=0, after=after)
+        return [f"{self.key}:{case.line}", indented(excerpt, "  ")] if excerpt else []
+
+    @cached_property
+    def _lines(self) -> Sequence[int]:
+        return sorted({case.line for case in self.cases})
 
 
 @dataclass(frozen=True)
