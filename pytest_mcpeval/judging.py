@@ -144,7 +144,7 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         frozenset(selection.selected),
         {sample.id: sample for sample in samples},
         stopped=state.stopped,
-        crashed=selection.cases_of(state.crashed),
+        crashed=frozenset(selection.cases_of(state.crashed)),
     )
     return SuiteResult(
         selection=selection,

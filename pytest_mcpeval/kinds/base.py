@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.text import indented
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Case", "CaseMarks", "Kind", "Place", "Shape", "SkipIfEnv", "Suite", "TargetError"]
 
 SpecT = TypeVar("SpecT")
+
+SHOWN_LINES = 7
+"""Of a case, in the text on its failure."""
 
 Shape = Literal["suite", "support"]
 """A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
@@ -68,6 +73,18 @@ class Suite(Generic[SpecT]):
     def _batch_of(self) -> Mapping[str, Batch[SpecT]]:
         return {case.id: batch for batch in self.batches for case in batch.cases}
 
+    def place_of(self, case: Case[SpecT]) -> list[str]:
+        """Where a case stands, for people: ``file:line`` and its first lines; empty for a lost file."""
+        number = bisect_right(self._lines, case.line)
+        following = self._lines[number] if number < len(self._lines) else case.line + SHOWN_LINES
+        after = min(SHOWN_LINES, following - case.line) - 1
+        excerpt = self.document.excerpt(case.line, before=0, after=after)
+        return [f"{self.key}:{case.line}", indented(excerpt, "  ")] if excerpt else []
+
+    @cached_property
+    def _lines(self) -> Sequence[int]:
+        return sorted({case.line for case in self.cases})
+
 
 @dataclass(frozen=True)
 class Place:
@@ -98,6 +115,8 @@ class Kind(ABC, Generic[SpecT]):
     """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
+    """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
 
     @abstractmethod
     def recognise(self, data: Any) -> Shape | None:

@@ -37,6 +37,10 @@ FILE_MODEL = ConfigDict(
 """How a mapping in a data file is read: no unknown keys, each key in snake_case or camelCase."""
 
 
+PROVENANCE = "__"
+"""Keys at the top of a data file that begin so are remarks of its authors."""
+
+
 @dataclass(frozen=True)
 class RelativePath:
     """Marks a field that is a path, relative to the directory of the file that gives it."""

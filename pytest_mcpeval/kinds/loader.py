@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from pytest_mcpeval.kinds.base import Place
-from pytest_mcpeval.kinds.fields import given, located
+from pytest_mcpeval.kinds.fields import PROVENANCE, given, located
 from pytest_mcpeval.loading import Document, Problem
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import shown, suggestion
@@ -16,9 +16,6 @@ from pytest_mcpeval.merging import merge
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
-
-REMARK = "__"
-"""Keys at the top of a data file that begin so are remarks of its authors."""
 
 
 def checked(model: type[ModelT], document: Document) -> ModelT:
@@ -29,7 +26,7 @@ def checked(model: type[ModelT], document: Document) -> ModelT:
     """
     data = document.data
     if isinstance(data, Mapping):
-        data = {key: value for key, value in data.items() if not key.startswith(REMARK)}
+        data = {key: value for key, value in data.items() if not key.startswith(PROVENANCE)}
     return validate(model, document, data)
 
 

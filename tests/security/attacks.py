@@ -121,9 +121,9 @@ class AttackProject:
         done = self.project.run("--mcpeval-bless", "-q")
         assert done.status == 0, done.out
 
-    def run(self, *arguments: str, columns: int = 120, **environ: str) -> Run:
+    def run(self, *arguments: str, columns: int = 120) -> Run:
         """Run the corpus."""
-        return self.project.run("datasets", *arguments, columns=columns, **environ)
+        return self.project.run("datasets", *arguments, columns=columns)
 
 
 def metrics(run: Run, detector: str = "mine") -> dict[str, Any]:

@@ -271,7 +271,7 @@ def test_batches_and_runs(tmp_path: Path) -> None:
     made.verdicts({"ok_4": [True, False, False], "bad_2": [False] * 3})
     run = made.run("-v", "--mcpeval-report", "report")
     assert run.status == 1
-    assert "mine-bad_0..mine-bad_4" in run.out
+    assert "mine-bad_0-to-mine-bad_4" in run.out
     found = metrics(run)
     assert found["fp"] == pytest.approx(1 / 3)
     assert found["fpr"] == pytest.approx(1 / 36)

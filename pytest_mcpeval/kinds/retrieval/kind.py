@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.baseline import bless_command
 from pytest_mcpeval.gates import GateResult
@@ -12,13 +12,15 @@ from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
 from pytest_mcpeval.kinds.retrieval import baseline as baselines
 from pytest_mcpeval.kinds.retrieval.explain import explain
 from pytest_mcpeval.kinds.retrieval.load import load_suite
-from pytest_mcpeval.kinds.retrieval.schema import GatesModel, RetrievalSettings
+from pytest_mcpeval.kinds.retrieval.schema import CorpusModel, GatesModel, GoldenModel, RetrievalSettings
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from pytest_mcpeval.kinds.retrieval.gates import GateInput, GateSettings
     from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
     from pytest_mcpeval.kinds.retrieval.retrievers.base import Retriever
@@ -36,6 +38,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
     shape_description = "a `queries:` list (retrieval)"
     shape_keys = ("queries",)
     settings_model = RetrievalSettings
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"retrieval": GoldenModel, "corpus": CorpusModel}
 
     def __init__(self) -> None:
         self._committed: dict[str, baselines.Committed | None] = {}

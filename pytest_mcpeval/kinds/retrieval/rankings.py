@@ -6,7 +6,7 @@ dropped and what follows moves up; a tool the corpus does not hold keeps its ran
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -123,13 +123,3 @@ def duplicates(ranked: Sequence[str]) -> tuple[str, ...]:
 def foreign(ranked: Sequence[str], corpus: AbstractSet[str]) -> tuple[str, ...]:
     """The tools in a list that the corpus does not hold, in the list's order, each once."""
     return tuple(dict.fromkeys(tool for tool in ranked if tool not in corpus))
-
-
-def changed(runs: Collection[Mapping[str, Sequence[str]]]) -> list[str]:
-    """The queries whose ranked list was not the same in every run (query id → list, one mapping per run)."""
-    first, *others = runs
-    return [
-        query
-        for query, ranked in first.items()
-        if any(list(other.get(query, ())) != list(ranked) for other in others)
-    ]

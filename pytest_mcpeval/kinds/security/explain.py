@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.base import Case
 from pytest_mcpeval.kinds.security.detectors.texts import text_at
-from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite
+from pytest_mcpeval.kinds.security.spec import SecuritySpec, SecuritySuite
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.text import indented, revealed, shortened, visible
 
@@ -68,8 +68,3 @@ def _excerpt(seen: Mapping[str, Any], detection: Mapping[str, Any]) -> str:
     words = " ".join(revealed(marked).split())
     left, right = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
     return f"{field}, characters {start}–{end}: {left}{words}{right}"
-
-
-def entry_of(suite: SecuritySuite, sample: Sample) -> Entry:
-    """The entry a sample is of."""
-    return suite.corpus.by_id[sample.measured["entry"]]
