@@ -1,4 +1,4 @@
-"""A small project with a labelled corpus whose verdicts a test decides: its detector reads ``verdicts.txt``."""
+"""A small project with a labelled corpus whose verdicts a test decides, in ``verdicts.txt``."""
 
 from __future__ import annotations
 

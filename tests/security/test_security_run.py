@@ -72,8 +72,9 @@ def test_a_noisy_detector_exits_1_naming_rate_ceiling_and_every_false_alarm(tmp_
     assert (found["value"], found["limit"]) == (1.0, 0.1)
     names = ", ".join(benign(number)["id"] for number in range(BENIGN))
     assert found["message"] == (
-        "FPR 12/12 = 100.0 % (95 % CI 73.5–100.0 %): above the ceiling of 10 %; hard negatives alone 4/4 = 100.0 % "
-        f"(95 % CI 39.8–100.0 %); recall 8/8 = 100.0 % (95 % CI 63.1–100.0 %); false alarms 12: {names}"
+        "FPR 12/12 = 100.0 % (95 % CI 73.5–100.0 %): above the ceiling of 10 %; hard negatives alone "
+        f"4/4 = 100.0 % (95 % CI 39.8–100.0 %); recall 8/8 = 100.0 % (95 % CI 63.1–100.0 %); "
+        f"false alarms 12: {names}"
     )
     assert names in " ".join(run.out.split())
     assert f"FAILED {CORPUS}::gates::mine-fpr_ceiling" in run.out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.baseline import bless_command, differing_digests, mismatch_words
 from pytest_mcpeval.gates import GateResult
@@ -12,12 +12,14 @@ from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
 from pytest_mcpeval.kinds.security.explain import explain
 from pytest_mcpeval.kinds.security.load import load_suite
 from pytest_mcpeval.kinds.security.recorded import is_recorded
-from pytest_mcpeval.kinds.security.schema import SecuritySettings
+from pytest_mcpeval.kinds.security.schema import CorpusModel, SecuritySettings
 from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from pytest_mcpeval.kinds.security.baseline import Committed
     from pytest_mcpeval.kinds.security.detectors.asking import Answers, RecordedAnswers
     from pytest_mcpeval.kinds.security.detectors.base import Detected
@@ -36,6 +38,7 @@ class SecurityKind(Kind[SecuritySpec]):
     shape_description = "an `entries:` list (security)"
     shape_keys = ("entries",)
     settings_model = SecuritySettings
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"security": CorpusModel}
 
     def __init__(self) -> None:
         self._in_item: tuple[Mapping[str, Any], Answers] | None = None

@@ -166,7 +166,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
                 if first != (detector, entry.id) and first[0] != detector:
                     message = (
                         f"detectors: {shown(detector)} with {shown(entry.id)} and {shown(first[0])} with "
-                        f"{shown(first[1])} make the same item name: rename a detector{self.origin('detectors')}"
+                        f"{shown(first[1])} make the same item name: rename one{self.origin('detectors')}"
                     )
                     self.problem("detectors", detector, message=message)
 
@@ -261,6 +261,6 @@ def _without_hard_negative(entries: tuple[Entry, ...]) -> Iterator[str]:
     missing = [category for category in attack_categories(entries) if category not in covered]
     if missing:
         yield (
-            f"no hard negative resembles {names(missing)}: a detector that flags all that looks like it is "
-            f"not found out. Add benign entries with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
+            f"no hard negative resembles {names(missing)}: a detector that flags all that looks like one is "
+            f"not found out. Add some with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
         )

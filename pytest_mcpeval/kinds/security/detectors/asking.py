@@ -61,7 +61,7 @@ class Answers:
 
 
 class RecordedAnswers:
-    """Recorded verdicts, one mapping of entry id to verdict for each run: asked again, the next run counts."""
+    """Recorded verdicts: entry id → verdict, once for each run. Asked again, the next run counts."""
 
     def __init__(self, runs: Sequence[Mapping[str, Any]]) -> None:
         self._runs = runs

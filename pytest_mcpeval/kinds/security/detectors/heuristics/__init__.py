@@ -1,7 +1,7 @@
 """The embedded reference detector: a few documented rules, each with a weight. Pure.
 
-An entry is flagged when the weights of the rules that fired add up to 1. The score is that sum. It is no product:
-it shows what a measurement looks like, and is a line for other detectors to be compared with.
+An entry is flagged when the weights of the rules that fired add up to 1. The score is that sum. It is no
+product: it shows what a measurement looks like, and is a line for other detectors to be compared with.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ THRESHOLD = 1.0
 _SLACK = 1e-9
 _SEVERITIES = ("low", "medium", "high")
 
-_ENGLISH = (
-    "English phrases only; harmless warnings in the same words fire as well, and other wordings do not."
-)
+_ENGLISH = "English only; harmless warnings in the same words fire as well, and other words do not."
 
 RULES: dict[str, Rule] = {
     rule.id: rule
@@ -30,25 +28,26 @@ RULES: dict[str, Rule] = {
         Rule(
             "hidden_unicode",
             1.0,
-            "tag characters outside flag emoji, direction overrides, long runs of invisible characters, and "
-            "zero-width characters inside Latin words",
+            "tag characters outside flag emoji, direction overrides, long runs of invisible "
+            "characters, and zero-width characters inside Latin words",
             "A model reads what a reviewer cannot see.",
-            "Homoglyphs, few single characters, and joiners that a script or an emoji may need are left alone.",
+            "Homoglyphs, few single characters, and joiners that scripts or emoji may need are left alone.",
             hidden_characters,
         ),
         Rule(
             "encoded_instruction",
             1.0,
-            "base64, base32, hexadecimal, percent, entity and escape sequences, ROT13 and reversed texts in quotes "
-            "that decode to English with a verb that orders something",
+            "base64, base32, hexadecimal, percent, entity and escape sequences, ROT13 and reversed texts "
+            "in quotes that decode to English with a verb that orders something",
             "Nobody reads an encoded text but the model that is told to.",
             "Nested encodings, ciphers, and orders in other languages are not found.",
             encoded_instructions,
         ),
         Rule(
             "concealment",
-            0.6,
-            "sentences that keep something from the user: not to tell, leave out of the answer, never seen",
+            1.0,
+            "sentences that keep something from the user: not to tell, leave out of the answer, never "
+            "seen, to be passed off as something else",
             "An honest tool has nothing to hide from who uses it.",
             _ENGLISH,
             lambda seen: matching(seen, phrases.CONCEALMENT),
@@ -91,7 +90,7 @@ RULES: dict[str, Rule] = {
             "saying that results are to be followed, or are instructions",
             "Results are data; whoever can write them would command the model.",
             _ENGLISH,
-            lambda seen: matching(seen, phrases.RESULT_IS_LAW),
+            lambda seen: matching(seen, phrases.OBEYED_RESULTS),
         ),
         Rule(
             "other_tool",

@@ -58,18 +58,20 @@ _ESCAPES = re.compile(r"(?:\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}){8,}")
 _QUOTED = re.compile(r"[\"“`']([^\"”`'\n]{24,})[\"”`']")
 
 _WORD = re.compile(r"[a-z]{2,}")
-COMMON = frozenset(
+_COMMON = (
     "the to and of in is it you that for on with as all any this from by or an at be not your user send add "
-    "read call before after every then do into its also each when if no".split()
+    "read call before after every then do into its also each when if no"
 )
-ORDERS = frozenset(
-    "send add read call forward copy post upload include put set ignore keep delete open run fetch export save "
-    "book push write use say tell access grant slew hide leave move pay buy reply email mail".split()
+_ORDERS = (
+    "send add read call forward copy post upload include put set ignore keep delete open run fetch export "
+    "save book push write use say tell access grant slew hide leave move pay buy reply email mail"
 )
+COMMON = frozenset(_COMMON.split())
+ORDERS = frozenset(_ORDERS.split())
 
 
 def encoded_instructions(seen: Mapping[str, Any]) -> Iterator[Finding]:
-    """Base64, base32, hexadecimal, percent, entity or escape sequences, ROT13 and reversed texts that are orders."""
+    """Texts in base64, base32, hexadecimal and other encodings, in ROT13 or reversed, that are orders."""
     for field, text in texts_of(seen):
         for span, decoded in _decoded(text):
             if _is_order(decoded):

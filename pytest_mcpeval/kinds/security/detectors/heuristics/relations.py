@@ -16,7 +16,7 @@ SUSPECT = (
     *phrases.NO_CONSENT,
     *phrases.SECRETS,
     *phrases.EXFILTRATION,
-    *phrases.RESULT_IS_LAW,
+    *phrases.OBEYED_RESULTS,
 )
 
 
@@ -29,7 +29,7 @@ def other_tools(seen: Mapping[str, Any]) -> Iterator[Finding]:
     for sentence in sentences_of(seen):
         if (named := pattern.search(sentence.text)) is None:
             continue
-        if any(rule.find(sentence) for rule in phrases.CHANGES_ARGUMENTS):
+        if phrases.LAID_DOWN.find(sentence) is not None:
             start = sentence.start + named.start()
             message = f"lays down how {named[0]} of another server is called"
             yield Finding(message, sentence.field, (start, start + len(named[0])))

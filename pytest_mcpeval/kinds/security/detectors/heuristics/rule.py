@@ -23,7 +23,7 @@ class Rule:
     """One rule, documented.
 
     ``weight`` is what a finding adds to the score of an entry, once for each rule: an entry is flagged from 1
-    on. ``looks_for``, ``why`` and ``limits`` are sentences for people. ``find`` looks at an entry as a detector
+    on. ``looks_for``, ``why`` and ``limits`` are for people. ``find`` looks at an entry as a detector
     sees it.
     """
 
