@@ -137,10 +137,10 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         labels = {entry.label for entry in entries}
         for label in ("malicious", "benign"):
             if label not in labels:
-                where = "" if split is None else f" with `split: {split}`{self.origin(setting)}"
-                rate = "recall" if label == "malicious" else "a false-positive rate"
+                where = "" if split is None else f" with `split: {split}`"
+                rate = "recall" if label == "malicious" else "false-positive rate"
                 message = f"no entry{where} has the label {label}, so there is no {rate}: add some"
-                self.problem(setting, message=message)
+                self.problem(setting, message=message + self.origin(setting))
 
     def _check_detectors(self, entries: tuple[Entry, ...]) -> None:
         longest = max((len(entry.id) for entry in entries), default=0)

@@ -99,7 +99,7 @@ class DetectorModel(TargetModel):
     ways: ClassVar[tuple[str, ...]] = (*_EMBEDDED, "verdicts", *WAYS)
 
     heuristics: HeuristicsModel | None = None
-    verdicts: Annotated[VerdictFiles, RelativePath()] | None = None
+    verdicts: Annotated[VerdictFiles | None, RelativePath()] = None
     mcp: McpModel | None = None
     http: HttpModel | None = None
     recorded_as: Text | None = Field(

@@ -178,7 +178,7 @@ _SEND = _any(
 _OPTIONAL = (
     r"\b(?:docs?|documentation|see|details|e\.g\.|such as|never|not|only|optional|if|unless|asks?|default|"
     r"same|"
-    r"example:|examples?)\b|n't\b"
+    r"for example)\b|n't\b"
 )
 
 EXFILTRATION = (
