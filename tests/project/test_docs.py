@@ -18,8 +18,8 @@ from pytest_mcpeval.cli import COMMANDS
 from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.scenario import schema
-from pytest_mcpeval.kinds.security import schema as security
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.kinds.security import schema as security
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.servers.schema import ServerEntry
 from pytest_mcpeval.settings import Settings
