@@ -93,7 +93,9 @@ class DataFileCollectors:
             return self._misnamed(file_path, parent)
         if self._is_ignored(file_path):
             return None
-        if file_path.name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES):
+        if file_path.name == PROJECT_FILE_NAME:
+            return SuiteFile.of(parent, file_path, self.runtime)
+        if file_path.name in MISTAKEN_NAMES:
             return ProjectFileCollector.of(parent, file_path, self.runtime)
         if not (self._is_data_file(file_path) or parent.session.isinitpath(file_path)):
             return None
@@ -156,10 +158,10 @@ class ItemlessFile(pytest.File):
 
 
 class ProjectFileCollector(ItemlessFile):
-    """A ``mcpeval.yaml``: its errors are collection errors even where no suite uses it."""
+    """A ``mcpeval.yaml`` by a mistaken name: an error even where no suite uses it."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Read the file, and yield nothing."""
+        """Read the file, which tells its right name."""
         try:
             self.runtime.project_files.read(self.path)
         except DataFileError as error:
@@ -179,7 +181,10 @@ class MisnamedFile(ItemlessFile):
 
 
 class SuiteFile(pytest.Module):
-    """One data file. A `pytest.Module` with an empty Python module, so that fixtures of every scope work."""
+    """One data file, or a ``mcpeval.yaml``, whose errors are collection errors even where no suite uses it.
+
+    A `pytest.Module` with an empty Python module, so that fixtures of every scope work.
+    """
 
     runtime: Runtime
 

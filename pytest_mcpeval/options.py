@@ -24,6 +24,7 @@ DATASET_DIRECTORIES = ("datasets",)
 DEPENDENT_OPTIONS = (
     "mcpeval_bless",
     "mcpeval_report",
+    "mcpeval_sarif",
     "mcpeval_project",
     "mcpeval_tag",
     "mcpeval_difficulty",
@@ -45,6 +46,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="write the baselines of this run; refused when the run is red, partial or filtered",
     )
     group.addoption("--mcpeval-report", metavar="DIR", help="write report.json and report.md into DIR")
+    group.addoption(
+        "--mcpeval-sarif",
+        metavar="FILE",
+        help="write what was found in scanned servers (`security: [{scan: …}]`) into FILE, as SARIF 2.1.0",
+    )
     group.addoption(
         "--mcpeval-project",
         action="append",

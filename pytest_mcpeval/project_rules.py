@@ -36,15 +36,19 @@ class Rule:
     """One entry of a kind's section.
 
     ``settings`` are as written, under their canonical names, and ``lines`` says where each stands.
-    ``patterns`` are globs of the files it is for, relative to its file; None stands for all below.
+    ``patterns`` are globs of the files it is for, relative to its file; None stands for all below. With
+    ``is_suite``, it is for no file: its cases are in the settings themselves.
     """
 
     settings: Mapping[str, Any]
     lines: Mapping[str, int]
     patterns: tuple[str, ...] | None
+    is_suite: bool = False
 
     def applies_to(self, path: str) -> bool:
         """Whether a data file is meant; its path is relative to the directory of the rule's file."""
+        if self.is_suite:
+            return False
         return self.patterns is None or any(matches(path, pattern) for pattern in self.patterns)
 
 
@@ -52,9 +56,14 @@ class Rule:
 class ProjectFile:
     """What one file says: servers by name, and rules by kind."""
 
-    path: Path
+    document: Document
     servers: Mapping[str, ServerDefinition]
     rules: Mapping[str, tuple[Rule, ...]]
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.document.path
 
 
 def read_servers_file(path: Path) -> ProjectFile:
@@ -65,7 +74,8 @@ def read_servers_file(path: Path) -> ProjectFile:
     """
     from pytest_mcpeval.servers.schema import parse_servers
 
-    return ProjectFile(path, parse_servers(load(path)), {})
+    document = load(path)
+    return ProjectFile(document, parse_servers(document), {})
 
 
 def read_project_file(path: Path, kinds: Mapping[str, Kind[Any]]) -> ProjectFile:
@@ -90,12 +100,12 @@ def read_project_file(path: Path, kinds: Mapping[str, Kind[Any]]) -> ProjectFile
             problems += error.problems
     for name in [name for name in kinds if name in document.data]:
         try:
-            rules[name] = _rules(document, name, kinds[name].settings_model)
+            rules[name] = _rules(document, name, kinds[name])
         except DataFileError as error:
             problems += error.problems
     if problems:
         raise DataFileError(problems)
-    return ProjectFile(path, servers, rules)
+    return ProjectFile(document, servers, rules)
 
 
 def _unknown_sections(document: Document, kinds: Mapping[str, Kind[Any]]) -> Iterator[Problem]:
@@ -110,7 +120,7 @@ def _listed(kinds: Mapping[str, Kind[Any]]) -> str:
     return ", ".join(f"`{name}`" for name in ("servers", *kinds))
 
 
-def _rules(document: Document, section: str, model: type[BaseModel]) -> tuple[Rule, ...]:
+def _rules(document: Document, section: str, kind: Kind[Any]) -> tuple[Rule, ...]:
     entries = document.data[section]
     if not isinstance(entries, list):
         message = f"{section}: expected a list of entries such as `- files: docs/**`, found {shown(entries)}"
@@ -119,7 +129,7 @@ def _rules(document: Document, section: str, model: type[BaseModel]) -> tuple[Ru
     problems: list[Problem] = []
     for index, entry in enumerate(entries):
         try:
-            rules.append(_rule(document, (section, index), entry, model))
+            rules.append(_rule(document, (section, index), entry, kind))
         except DataFileError as error:
             problems += error.problems
     if problems:
@@ -133,12 +143,16 @@ def _entry_model(settings: type[BaseModel]) -> type[BaseModel]:
     return create_model("Entry", __base__=settings, files=(Patterns, None))
 
 
-def _rule(document: Document, at: tuple[str | int, ...], entry: Any, model: type[BaseModel]) -> Rule:
-    validated: BaseModel = validate(_entry_model(model), document, entry, at=at)
+def _rule(document: Document, at: tuple[str | int, ...], entry: Any, kind: Kind[Any]) -> Rule:
+    validated: BaseModel = validate(_entry_model(kind.settings_model), document, entry, at=at)
     settings = given(located(validated, document.path.parent))
     patterns = _patterns(document, (*at, "files"), settings.pop("files")) if "files" in settings else None
     lines = {name: document.line(*at, _as_written(entry, name)) for name in settings}
-    return Rule(settings, lines, patterns)
+    is_suite = kind.settings_key in settings
+    if is_suite and patterns is not None:
+        message = f"`{kind.settings_key}` is for no files: remove `files`, or make two entries of this one"
+        raise DataFileError([document.problem(*at, "files", message=message)])
+    return Rule(settings, lines, patterns, is_suite)
 
 
 def _as_written(entry: Mapping[str, Any], name: str) -> str:

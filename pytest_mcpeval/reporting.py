@@ -66,7 +66,9 @@ class Reporter:
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
         if runtime.settings.report_directory is not None:
-            _make_writable(runtime.settings.report_directory)
+            _make_writable(runtime.settings.report_directory, "--mcpeval-report")
+        if runtime.settings.sarif_file is not None:
+            _make_writable(runtime.settings.sarif_file.parent, "--mcpeval-sarif")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -171,8 +173,14 @@ class Reporter:
             self.config.hook.pytest_runtest_logreport(report=_gate_report(gate, nodeid, location, when))
 
     def _write_reports(self) -> None:
+        if self.evaluation is None:
+            return
+        if (file := self.runtime.settings.sarif_file) is not None:
+            from pytest_mcpeval.reports import sarif
+
+            sarif.write(file, self.evaluation)
         directory = self.runtime.settings.report_directory
-        if directory is None or self.evaluation is None:
+        if directory is None:
             return
         facts = RunFacts(_timestamp(self._started), time.time() - self._started)
         from pytest_mcpeval.reports import json_report, markdown
@@ -186,14 +194,14 @@ class Reporter:
             terminal.print_summary(terminalreporter, self.evaluation, self.runtime.settings.report_directory)
 
 
-def _make_writable(directory: Path) -> None:
+def _make_writable(directory: Path, option: str) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
         raise pytest.UsageError(
-            f"--mcpeval-report: cannot write into {directory}: {error.strerror or error}. "
+            f"{option}: cannot write into {directory}: {error.strerror or error}. "
             "Name a directory that is yours"
         ) from None
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pytest_mcpeval.ahead import Ahead
 from pytest_mcpeval.baseline import is_baseline
-from pytest_mcpeval.kinds.base import Kind, Suite
+from pytest_mcpeval.kinds.base import Kind, SettingsFile, Suite
 from pytest_mcpeval.loading import DataFileError, load
-from pytest_mcpeval.project_file import ProjectFiles
+from pytest_mcpeval.project_file import PROJECT_FILE_NAME, ProjectFiles
 from pytest_mcpeval.recognising import recognise
 from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.text import visible
@@ -81,6 +81,8 @@ class Runtime:
         return self._suites[path]
 
     def _load(self, path: Path) -> Suite[Any] | None:
+        if path.name == PROJECT_FILE_NAME:
+            return self._suite_of_settings(path)
         try:
             document = load(path, cache_directory=self.settings.cache_directory)
         except DataFileError as error:
@@ -104,6 +106,17 @@ class Runtime:
             return None
         place = self.project_files.place(document.path, self.key(document.path), kind)
         return kind.load(document, replace(place, overrides=self.settings.overrides.get(kind.name, {})))
+
+    def _suite_of_settings(self, path: Path) -> Suite[Any] | None:
+        """The suite whose cases are settings themselves, such as servers to scan."""
+        file = self.project_files.read(path)
+        for name, rules in file.rules.items():
+            kind = self.kinds[name]
+            entries = [(rule.lines[str(kind.settings_key)], rule.settings) for rule in rules if rule.is_suite]
+            if entries:
+                servers = self.project_files.servers_at(path)
+                return kind.settings_suite(SettingsFile(self.key(path), file.document, servers, entries))
+        return None
 
     def described(self, error: DataFileError) -> str:
         """The text of an error for people: paths as in node ids, control characters spelled out."""

@@ -34,6 +34,7 @@ class Settings:
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     bless: bool = False
     report_directory: Path | None = None
+    sarif_file: Path | None = None
     cache_directory: Path | None = None
 
 
@@ -45,7 +46,7 @@ def settings_from(config: pytest.Config) -> Settings:
             do not go together.
     """
     root = config.rootpath
-    report = config.getoption("mcpeval_report")
+    report, sarif = config.getoption("mcpeval_report"), config.getoption("mcpeval_sarif")
     return Settings(
         rootdir=root,
         datasets=tuple(_dataset_directories(config)),
@@ -59,6 +60,7 @@ def settings_from(config: pytest.Config) -> Settings:
         overrides=_overrides(config),
         bless=config.getoption("mcpeval_bless"),
         report_directory=config.invocation_params.dir / report if report else None,
+        sarif_file=config.invocation_params.dir / sarif if sarif else None,
         cache_directory=_cache_directory(config),
     )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.tables import Table
 
-__all__ = ["Case", "CaseMarks", "Kind", "Place", "Shape", "SkipIfEnv", "Suite", "TargetError"]
+__all__ = ["Case", "CaseMarks", "Kind", "Place", "SettingsFile", "Shape", "SkipIfEnv", "Suite", "TargetError"]
 
 SpecT = TypeVar("SpecT")
 
@@ -101,6 +101,19 @@ class Place:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class SettingsFile:
+    """A ``mcpeval.yaml`` whose entries of a kind are cases themselves.
+
+    ``entries`` are the line of the kind's `Kind.settings_key` and the settings of each such entry.
+    """
+
+    key: str
+    document: Document
+    servers: Mapping[str, ServerDefinition]
+    entries: Sequence[tuple[int, Mapping[str, Any]]]
+
+
 class TargetError(Exception):
     """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people."""
 
@@ -115,6 +128,8 @@ class Kind(ABC, Generic[SpecT]):
     """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
+    settings_key: ClassVar[str | None] = None
+    """A key that makes an entry in ``mcpeval.yaml`` cases of its own: it is no setting of data files then."""
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
     """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
 
@@ -129,6 +144,14 @@ class Kind(ABC, Generic[SpecT]):
         Raises:
             DataFileError: With every problem of the file.
         """
+
+    def settings_suite(self, file: SettingsFile) -> Suite[Any] | None:
+        """The suite of the entries that have `settings_key`; only called when there are any.
+
+        Raises:
+            DataFileError: With every problem of the entries.
+        """
+        return None
 
     @abstractmethod
     def prepare(self, suite: Suite[SpecT], case: Case[SpecT], runtime: Runtime) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.baseline import bless_command, differing_digests, mismatch_words
 from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
+from pytest_mcpeval.kinds.base import Case, Kind, Place, SettingsFile, Shape, Suite
 from pytest_mcpeval.kinds.security.explain import explain
 from pytest_mcpeval.kinds.security.load import load_suite
 from pytest_mcpeval.kinds.security.recorded import is_recorded
-from pytest_mcpeval.kinds.security.schema import CorpusModel, SecuritySettings
-from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite
+from pytest_mcpeval.kinds.security.scanning import (
+    Scanned,
+    ScanSuite,
+    explain_scan,
+    judge_scan,
+    scan,
+    scan_suite,
+)
+from pytest_mcpeval.kinds.security.schema import CorpusModel, EntrySettings, SecuritySettings
+from pytest_mcpeval.kinds.security.spec import SecuritySuite
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
@@ -27,17 +35,18 @@ if TYPE_CHECKING:
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.runtime import Runtime
 
-Security = Suite[SecuritySpec]
-SecurityCase = Case[SecuritySpec]
+Security = Suite[Any]
+SecurityCase = Case[Any]
 
 
-class SecurityKind(Kind[SecuritySpec]):
+class SecurityKind(Kind[Any]):
     """Labelled corpora: tool descriptions that a detector ought to flag, or ought not to."""
 
     name = "security"
     shape_description = "an `entries:` list (security)"
     shape_keys = ("entries",)
-    settings_model = SecuritySettings
+    settings_model = EntrySettings
+    settings_key = "scan"
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"security": CorpusModel}
 
     def __init__(self) -> None:
@@ -53,31 +62,45 @@ class SecurityKind(Kind[SecuritySpec]):
         """The corpus in a document."""
         return load_suite(document, place)
 
-    def prepare(self, suite: Security, case: SecurityCase, runtime: Runtime) -> None:
-        """Open the detector of the case."""
-        corpus = _security(suite)
-        if case.spec.detector not in corpus.recorded:
-            self._answers(corpus, case.spec.detector, runtime).detector.open()
+    def settings_suite(self, file: SettingsFile) -> ScanSuite | None:
+        """The servers to scan."""
+        return scan_suite(file)
 
-    def _answers(self, suite: SecuritySuite, detector: str, runtime: Runtime) -> Answers:
+    def prepare(self, suite: Security, case: SecurityCase, runtime: Runtime) -> None:
+        """Open the detector of the case, and what is scanned."""
+        if isinstance(suite, ScanSuite):
+            for server in (case.spec.server, *case.spec.others):
+                runtime.connection(suite.servers[server])
+        if not self._is_recorded(suite, case):
+            self._answers(suite, case, runtime).detector.open()
+
+    def _is_recorded(self, suite: Security, case: SecurityCase) -> bool:
+        return isinstance(suite, SecuritySuite) and case.spec.detector in suite.recorded
+
+    def _answers(self, suite: Security, case: SecurityCase, runtime: Runtime) -> Answers:
         from pytest_mcpeval.kinds.security.detectors.asking import Answers
         from pytest_mcpeval.kinds.security.detectors.making import make_detector
         from pytest_mcpeval.kinds.targets.making import Surroundings
 
-        model = suite.settings.detectors[detector]
+        settings: SecuritySettings = (
+            suite.settings if isinstance(suite, SecuritySuite) else case.spec.settings
+        )
+        model = settings.detectors[case.spec.detector]
 
         def make() -> Answers:
             around = Surroundings(
                 servers=suite.servers,
                 connection=runtime.connection,
                 fixtures=runtime.fixtures,
-                timeout=suite.settings.timeout,
+                timeout=settings.timeout,
             )
             return Answers(make_detector(model, around))
 
         if model.fixture is not None:
             return self._of_fixture(runtime.fixtures, make)
-        return runtime.target((self.name, suite.key, detector), make)
+        # Entries that scan may each have a detector of that name.
+        key = (self.name, suite.key, case.spec.detector, case.line if isinstance(suite, ScanSuite) else 0)
+        return runtime.target(key, make)
 
     def _of_fixture(self, fixtures: Mapping[str, Any], make: Callable[[], Answers]) -> Answers:
         """A fixture may have another value for every item: its detector is as short-lived."""
@@ -91,26 +114,28 @@ class SecurityKind(Kind[SecuritySpec]):
         key = (self.name, suite.key, detector)
         return runtime.target(key, lambda: RecordedAnswers(suite.recorded[detector]))
 
-    def ask(self, suite: Security, case: SecurityCase, runtime: Runtime) -> Detected:
-        """Put the entry of a case to its detector."""
-        corpus, spec = _security(suite), case.spec
-        if spec.detector in corpus.recorded:
-            return self._recorded(corpus, spec.detector, runtime).answer(spec.entry)
-        answers = self._answers(corpus, spec.detector, runtime)
-        return answers.answer(spec.entry, self._together(corpus, case))
+    def ask(self, suite: Security, case: SecurityCase, runtime: Runtime) -> Detected | Scanned:
+        """Put the entry of a case to its detector, or all tools of its server."""
+        if self._is_recorded(suite, case):
+            return self._recorded(_security(suite), case.spec.detector, runtime).answer(case.spec.entry)
+        answers = self._answers(suite, case, runtime)
+        if isinstance(suite, ScanSuite):
+            return scan(suite, case.spec, runtime.connection, answers.detector)
+        # The entries of the item that the case belongs to.
+        return answers.answer(case.spec.entry, (one.spec.entry for one in suite.batch_of(case).cases))
 
-    def _together(self, suite: SecuritySuite, case: SecurityCase) -> Iterable[Entry]:
-        """The entries of the item that a case belongs to."""
-        return (other.spec.entry for other in suite.batch_of(case).cases)
-
-    def judge(self, suite: Security, case: SecurityCase, answers: Detected, runtime: Runtime) -> Sample:
+    def judge(self, suite: Security, case: SecurityCase, answers: Any, runtime: Runtime) -> Sample:
         """Compare the verdict with the label."""
         from pytest_mcpeval.kinds.security.run import judge
 
+        if isinstance(suite, ScanSuite):
+            return judge_scan(suite, case, answers)
         return judge(_security(suite), case, answers)
 
     def explain(self, suite: Security, case: SecurityCase, sample: Sample) -> str:
         """The description, and which rule fired where."""
+        if isinstance(suite, ScanSuite):
+            return explain_scan(suite, case, sample)
         return explain(_security(suite), case, sample)
 
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
@@ -139,6 +164,8 @@ class SecurityKind(Kind[SecuritySpec]):
         """The gates of every detector."""
         from pytest_mcpeval.kinds.security.gates import gate_names
 
+        if isinstance(suite, ScanSuite):
+            return []
         corpus = _security(suite)
         return [
             gate for name in corpus.settings.detectors for gate in gate_names(name, corpus.gates_of(name))
@@ -149,6 +176,8 @@ class SecurityKind(Kind[SecuritySpec]):
         from pytest_mcpeval.kinds.security.baseline import digests, read
         from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, judge_gates
 
+        if isinstance(suite, ScanSuite):
+            return []
         corpus = _security(suite)
         # A new baseline is being made: the old one may be broken.
         committed = None if blessing else read(corpus)
@@ -197,6 +226,8 @@ class SecurityKind(Kind[SecuritySpec]):
         from pytest_mcpeval.kinds.security.baseline import read
         from pytest_mcpeval.kinds.security.gates import changed
 
+        if isinstance(suite, ScanSuite):
+            return {}
         corpus = _security(suite)
         committed = read(corpus)
         found = {}
@@ -210,6 +241,8 @@ class SecurityKind(Kind[SecuritySpec]):
         """Every verdict."""
         from pytest_mcpeval.kinds.security.baseline import content
 
+        if isinstance(suite, ScanSuite):
+            return None
         corpus = _security(suite)
         if corpus.settings.baseline is None:
             return None

@@ -71,12 +71,26 @@ def _wrong(entry: Entry) -> Row:
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:
-    """The metrics of each detector."""
+    """The metrics of each detector, and of servers that were scanned how many tools were flagged."""
+    scanned = [_scanned(sample) for sample in samples if "tools" in sample.measured]
+    if scanned:
+        return {"per_detector": [], "scanned": scanned}
     return {
         "per_detector": [
             {"detector": name, **measured([row_of(one) for one in found], found[0].measured["ceiling"])}
             for name, found in by_detector(samples).items()
         ]
+    }
+
+
+def _scanned(sample: Sample) -> dict[str, Any]:
+    tools = sample.measured["tools"]
+    return {
+        "detector": sample.measured["detector"],
+        "server": sample.measured["server"],
+        "tools": len(tools),
+        "flagged": [tool["tool"] for tool in tools if tool["flagged"]],
+        "errors": sum(tool["flagged"] is None for tool in tools),
     }
 
 

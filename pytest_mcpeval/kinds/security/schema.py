@@ -197,6 +197,14 @@ class SecuritySettings(_Model):
     )
 
 
+class EntrySettings(SecuritySettings):
+    """An entry of ``security:`` in ``mcpeval.yaml``: what corpora are measured with, or servers to scan."""
+
+    scan: list[Text] = Field(
+        default=[], description="instead of files: servers whose tools are put to the detectors as they are"
+    )
+
+
 class CorpusModel(SecuritySettings):
     """A whole corpus file. Settings given here win over ``mcpeval.yaml``."""
 

@@ -24,6 +24,7 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
     yield _categories(title, detectors)
     yield _scores(title, detectors)
     yield _rules(title, detectors)
+    yield _scanned(title, metrics.get("scanned", ()))
 
 
 def _detector_rows(found: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[Row]:
@@ -98,6 +99,18 @@ def _rules(title: str, detectors: Sequence[Mapping[str, Any]]) -> Table:
         for rule, counts in found["per_rule"].items()
     ]
     return Table(f"Rules on {title}", ("", "malicious", "benign"), tuple(rows))
+
+
+def _scanned(title: str, scanned: Sequence[Mapping[str, Any]]) -> Table:
+    rows = []
+    for found in scanned:
+        counts = (str(found["tools"]), str(found["errors"]), str(len(found["flagged"])))
+        rows.append(
+            Row((f"{found['detector']} {found['server']}", *counts), "bad" if found["flagged"] else "")
+        )
+    flagged = sum(len(found["flagged"]) for found in scanned)
+    brief = f"{title}: {flagged} of {sum(found['tools'] for found in scanned)} tools flagged"
+    return Table(f"Scanned by {title}", ("", "tools", "errors", "flagged"), tuple(rows), brief)
 
 
 def _brief(title: str, found: Mapping[str, Any]) -> str:

@@ -1,0 +1,222 @@
+"""``scan:`` in ``mcpeval.yaml``: the tools of live servers put to detectors; a flagged one fails its item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.gates import names
+from pytest_mcpeval.kinds.base import Case, Suite, TargetError
+from pytest_mcpeval.kinds.fields import LONGEST_ID
+from pytest_mcpeval.kinds.security.explain import detection_lines
+from pytest_mcpeval.kinds.security.schema import EntrySettings
+from pytest_mcpeval.kinds.security.spec import Entry, case_id
+from pytest_mcpeval.loading import DataFileError, Problem
+from pytest_mcpeval.loading.wording import counted, shown, suggestion
+from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.text import revealed, visible
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.base import SettingsFile
+    from pytest_mcpeval.kinds.security.detectors.base import Detected, Detector
+    from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+    from pytest_mcpeval.servers.tools import Tool
+
+Connect = Callable[["ServerDefinition"], "Connection"]
+
+
+_NOT_IN_ID = re.compile(r"[^A-Za-z0-9._-]")
+
+
+@dataclass(frozen=True)
+class ScanSpec:
+    """What one case asks: one detector about all tools of a server; ``others`` are scanned with it."""
+
+    detector: str
+    server: str
+    others: tuple[str, ...]
+    settings: EntrySettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanSuite(Suite[ScanSpec]):
+    """The ``scan`` entries of a settings file."""
+
+
+def scan_suite(file: SettingsFile) -> ScanSuite | None:
+    """The suite of a settings file; None when no entry of it scans servers.
+
+    Raises:
+        DataFileError: A server is not defined, or two entries scan the same one with the same detector.
+    """
+    cases: list[Case[ScanSpec]] = []
+    problems: list[Problem] = []
+    for line, given in file.entries:
+        settings = EntrySettings(**given)
+        problems += _problems(file, line, settings)
+        cases += _cases(file, line, settings)
+    ids = [case.id for case in cases]
+    problems += [
+        Problem(file.document.path, case.line, f"scan: {case.id} is scanned twice: name a server once")
+        for number, case in enumerate(cases)
+        if case.id in ids[:number]
+    ]
+    if problems:
+        raise DataFileError(problems)
+    if not cases:
+        return None
+    return ScanSuite(
+        key=file.key,
+        kind="security",
+        document=file.document,
+        cases=tuple(cases),
+        settings=None,
+        servers=file.servers,
+    )
+
+
+def _problems(file: SettingsFile, line: int, settings: EntrySettings) -> Iterator[Problem]:
+    known = ", ".join(sorted(file.servers)) or "none"
+    for server in settings.scan:
+        if server not in file.servers:
+            hint = suggestion(server, file.servers)
+            message = f"scan: unknown server {shown(server)}{hint} (defined: {known})"
+            yield Problem(file.document.path, line, message)
+    for name, detector in settings.detectors.items():
+        if detector.verdict_files:
+            message = f"scan: {shown(name)} has recorded verdicts, and live tools have none: name a detector"
+            yield Problem(file.document.path, line, message)
+
+
+def _cases(file: SettingsFile, line: int, settings: EntrySettings) -> Iterator[Case[ScanSpec]]:
+    for name, detector in settings.detectors.items():
+        for server in settings.scan:
+            others = tuple(other for other in settings.scan if other != server)
+            spec = ScanSpec(name, server, others, settings)
+            yield Case(
+                id=_NOT_IN_ID.sub("_", case_id(name, server))[:LONGEST_ID],
+                line=line,
+                keys=("security",),
+                make_spec=lambda spec=spec: spec,  # type: ignore[misc]
+                traits={"tags": ("scan",), "detector": name, "server": server},
+                fixtures=() if detector.fixture is None else (detector.fixture,),
+            )
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """The tools of a server, each with what the detector answered."""
+
+    tools: Sequence[tuple[Entry, Detected]]
+
+
+def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector) -> Scanned:
+    """List the tools of a server, and put each to a detector, beside the tools of the others.
+
+    Raises:
+        ServerStartError: A server cannot be started or reached.
+        TargetError: A server did not list its tools.
+    """
+    from pytest_mcpeval.kinds.security.detectors.asking import ask
+
+    tools = {name: _listed(connect(suite.servers[name])) for name in (spec.server, *spec.others)}
+    peers = [_peer(name, tool) for name in spec.others for tool in tools[name]]
+    found = []
+    for tool in tools[spec.server]:
+        entry = _entry(spec.server, tool, peers)
+        found.append((entry, ask(detector, [entry])[0]))
+    return Scanned(found)
+
+
+def _listed(connection: Connection) -> Sequence[Tool]:
+    try:
+        return connection.list_tools()
+    except CallError as error:
+        raise TargetError(f"the tools could not be listed: {error.message}") from None
+
+
+def _entry(server: str, tool: Tool, peers: Sequence[Mapping[str, Any]]) -> Entry:
+    described = {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": dict(tool.input_schema),
+    }
+    seen: dict[str, Any] = {"description": tool.description, "server": server, "tool": described}
+    return Entry(tool.name, "benign", "scanned", {**seen, "peers": list(peers)} if peers else seen)
+
+
+def _peer(server: str, tool: Tool) -> dict[str, Any]:
+    return {"server": server, "tool": tool.name, "description": tool.description}
+
+
+def judge_scan(suite: ScanSuite, case: Case[ScanSpec], found: Scanned) -> Sample:
+    """The sample of a server: failed when a tool is flagged, in error when one has no verdict."""
+    spec = case.spec
+    tools = [_tool(entry, one) for entry, one in found.tools]
+    flagged = [tool["tool"] for tool in tools if tool["flagged"]]
+    broken = [tool["tool"] for tool in tools if tool["flagged"] is None]
+    parts = [f"{len(flagged)} of {counted(len(tools), 'tool')} of {spec.server} flagged: {names(flagged)}"]
+    parts = parts if flagged else []
+    if broken:
+        parts.append(f"no verdict on {len(broken)} of {counted(len(tools), 'tool')}: {names(broken)}")
+    outcome: Outcome = "failed" if flagged else "error" if broken else "passed"
+    return Sample(
+        suite=suite.key,
+        kind=suite.kind,
+        id=case.id,
+        outcome=outcome,
+        checks=tuple(_check(tool) for tool in tools),
+        message="; ".join(parts),
+        traits=dict(case.traits),
+        measured={
+            "detector": spec.detector,
+            "server": spec.server,
+            "line": case.line,
+            "tools": tools,
+        },
+        run={"processingTimeMs": 1000 * sum(one.seconds for _, one in found.tools)},
+    )
+
+
+def _tool(entry: Entry, found: Detected) -> dict[str, Any]:
+    if found.verdict is None:
+        assert found.error is not None
+        return {"tool": entry.id, "flagged": None, "error": found.error.message, "seen": dict(entry.seen)}
+    verdict = found.verdict
+    return {
+        "tool": entry.id,
+        "flagged": verdict.flagged,
+        "score": verdict.score,
+        "severity": verdict.severity,
+        "detections": [detection.as_data() for detection in verdict.detections],
+        # What a detection points at is needed to show it; harmless tools need no copy.
+        **({"seen": dict(entry.seen)} if verdict.flagged else {}),
+    }
+
+
+def _check(tool: Mapping[str, Any]) -> Check:
+    rule = {"type": "not_flagged", "tool": tool["tool"]}
+    if tool["flagged"] is None:
+        return Check(rule, "inconclusive", f"{tool['tool']}: {tool['error']}")
+    rules = ", ".join(dict.fromkeys(one["rule"] for one in tool["detections"]))
+    if tool["flagged"]:
+        return Check(rule, "failed", f"{tool['tool']}: flagged{f' by {rules}' if rules else ''}")
+    return Check(rule, "passed", f"{tool['tool']}: not flagged")
+
+
+def explain_scan(suite: ScanSuite, case: Case[ScanSpec], sample: Sample) -> str:
+    """Every flagged tool with its description and what was found where, safe for a terminal."""
+    return visible("\n".join([sample.message, *_lines(sample), *suite.place_of(case)]))
+
+
+def _lines(sample: Sample) -> Iterator[str]:
+    for tool in sample.measured["tools"]:
+        if tool["flagged"] is None:
+            yield f"? {revealed(tool['tool'])}: {tool['error']}"
+        elif tool["flagged"]:
+            yield f"{revealed(tool['tool'])}: {revealed(tool['seen']['description'])}"
+            yield from detection_lines(tool["seen"], tool)

@@ -1,0 +1,79 @@
+"""SARIF 2.1.0 of scanned servers: one result for each detection in a flagged tool."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.baseline import write_atomically
+from pytest_mcpeval.samples import Sample, to_json
+from pytest_mcpeval.text import revealed, shortened
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.judging import Evaluation
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
+UNNAMED = "flagged"
+"""The rule of a detector that does not say why."""
+SHOWN_CHARACTERS = 500
+
+
+def write(path: Path, evaluation: Evaluation) -> None:
+    """Write the log of all scans of a session; without any, it has no results."""
+    write_atomically(path, to_json(sarif_of(evaluation), indent=1) + "\n")
+
+
+def sarif_of(evaluation: Evaluation) -> dict[str, Any]:
+    """The log as plain data: a run for each detector."""
+    results: dict[str, list[dict[str, Any]]] = {}
+    for sample in (sample for suite in evaluation.suites for sample in suite.samples):
+        if "tools" in sample.measured and "server" in sample.measured:
+            results.setdefault(sample.measured["detector"], []).extend(_results(sample))
+    runs = [_run(detector, found) for detector, found in results.items()] or [_run("none", [])]
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
+
+
+def _run(detector: str, results: list[dict[str, Any]]) -> dict[str, Any]:
+    from pytest_mcpeval import __version__
+
+    rules = sorted({result["ruleId"] for result in results})
+    driver = {
+        "name": f"pytest-mcpeval ({detector})",
+        "version": __version__,
+        "rules": [{"id": rule} for rule in rules],
+    }
+    return {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+
+
+def _results(sample: Sample) -> Iterator[dict[str, Any]]:
+    for tool in sample.measured["tools"]:
+        if tool["flagged"]:
+            for detection in tool["detections"] or [{"rule": UNNAMED, "severity": tool["severity"]}]:
+                yield _result(sample, tool, detection)
+
+
+def _result(sample: Sample, tool: Mapping[str, Any], detection: Mapping[str, Any]) -> dict[str, Any]:
+    name = f"{sample.measured['server']}/{tool['tool']}"
+    rule, field = detection["rule"], detection.get("field", "description")
+    severity = str(detection.get("severity") or tool.get("severity") or "").lower()
+    said = detection.get("message") or "flagged"
+    message = shortened(revealed(f"{name}: {said} ({field})"), SHOWN_CHARACTERS)
+    identity = "\n".join((name, rule, field, str(detection.get("span")), said))
+    return {
+        "ruleId": rule,
+        "level": LEVELS.get(severity, "warning"),
+        "message": {"text": message},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": sample.suite, "uriBaseId": "%SRCROOT%"},
+                    "region": {"startLine": sample.measured["line"]},
+                },
+                "logicalLocations": [{"fullyQualifiedName": name, "kind": "function"}],
+            }
+        ],
+        "partialFingerprints": {"detection/v1": hashlib.sha256(identity.encode()).hexdigest()},
+    }
