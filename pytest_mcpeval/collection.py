@@ -11,7 +11,7 @@ from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -138,17 +138,21 @@ class DataFileCollectors:
         return any(directory in path.parents for directory in settings.datasets)
 
 
-class ProjectFileCollector(pytest.File):
-    """A ``mcpeval.yaml``: no items, but its errors are collection errors even where no suite uses it."""
+class ItemlessFile(pytest.File):
+    """A file without items, collected for what is wrong with it."""
 
     runtime: Runtime
 
     @classmethod
-    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> ProjectFileCollector:
-        """The collector of one project file."""
-        collector: ProjectFileCollector = cls.from_parent(parent, path=path)
+    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> Self:
+        """The collector of one file."""
+        collector: Self = cls.from_parent(parent, path=path)
         collector.runtime = runtime
         return collector
+
+
+class ProjectFileCollector(ItemlessFile):
+    """A ``mcpeval.yaml``: its errors are collection errors even where no suite uses it."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """Read the file, and yield nothing."""
@@ -159,17 +163,8 @@ class ProjectFileCollector(pytest.File):
         return iter(())
 
 
-class MisnamedFile(pytest.File):
+class MisnamedFile(ItemlessFile):
     """A file whose name matches a pattern for data files, with a suffix that no data file has."""
-
-    runtime: Runtime
-
-    @classmethod
-    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> MisnamedFile:
-        """The collector of one such file."""
-        collector: MisnamedFile = cls.from_parent(parent, path=path)
-        collector.runtime = runtime
-        return collector
 
     def collect(self) -> Iterator[pytest.Item]:
         """Say what is wrong with the name."""
