@@ -73,6 +73,10 @@ class CaseFailed(Exception):  # noqa: N818 (a verdict, not an incident)
     """A case, or one of a batch, whose target answered and was wrong; the text is for people."""
 
 
+class DataFileWarning(pytest.PytestWarning):
+    """A data file can be run, and lacks something that its results should stand on."""
+
+
 class DataFileCollectors:
     """Decides which files are data files, collects them, and runs their cases."""
 
@@ -204,7 +208,11 @@ class SuiteFile(pytest.Module):
             raise self.CollectError(self.runtime.described(error)) from None
         except ServerConfigError as error:
             raise self.CollectError(str(error)) from None
-        return [CaseItem.of(self, suite, batch) for batch in suite.batches] if suite is not None else []
+        if suite is None:
+            return []
+        for text in suite.warnings:
+            self.warn(DataFileWarning(visible(f"{suite.key}: {text}")))
+        return [CaseItem.of(self, suite, batch) for batch in suite.batches]
 
 
 class CaseItem(pytest.Function):

@@ -24,8 +24,8 @@ could not ask. ``skipped`` and ``xfailed``: set aside by a mark, and counted apa
 SAMPLES_ATTRIBUTE = "mcpeval_samples"
 """The attribute of a pytest report that holds the samples of its item as JSON."""
 
-LONGEST_INTEGER = 4_000
-"""Bits; Python refuses to write or read longer ones than some 14,000 (4,300 digits)."""
+LONGEST_INTEGER = 14_280
+"""Bits; Python refuses to write or read integers of more than 4,300 digits."""
 
 
 def plain(data: Any) -> Any:
@@ -47,7 +47,11 @@ def to_json(data: Any, **layout: Any) -> str:
     Raises:
         TypeError: The data holds something that is not plain JSON data.
     """
-    text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, **layout)
+    try:
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False, **layout)
+    except (TypeError, ValueError):
+        # Rare, and the search for what has no words in JSON takes longer than the writing.
+        text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, **layout)
     # A lone surrogate has no UTF-8: it is written as the escape it came as.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

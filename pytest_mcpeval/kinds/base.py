@@ -41,6 +41,7 @@ class Suite(Generic[SpecT]):
 
     ``key`` is the path relative to the root directory with forward slashes. Up to ``concurrency`` calls are
     in flight at once, one item holds up to ``batch`` cases, and each case is asked ``runs`` times.
+    ``warnings`` are told when it is collected.
     """
 
     key: str
@@ -52,6 +53,7 @@ class Suite(Generic[SpecT]):
     concurrency: int = 1
     batch: int = 1
     runs: int = 1
+    warnings: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -62,6 +64,14 @@ class Suite(Generic[SpecT]):
     def batches(self) -> tuple[Batch[SpecT], ...]:
         """The cases as they are put together in items, in the order of the file."""
         return tuple(batches(self.cases, self.batch))
+
+    def batch_of(self, case: Case[SpecT]) -> Batch[SpecT]:
+        """The batch that holds a case."""
+        return self._batch_of[case.id]
+
+    @cached_property
+    def _batch_of(self) -> Mapping[str, Batch[SpecT]]:
+        return {case.id: batch for batch in self.batches for case in batch.cases}
 
     def place_of(self, case: Case[SpecT]) -> list[str]:
         """Where a case stands, for people: ``file:line`` and its first lines; empty for a lost file."""

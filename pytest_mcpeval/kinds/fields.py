@@ -92,8 +92,24 @@ def _located_fields(model: BaseModel, directory: Path) -> list[tuple[str, Any]]:
     for name, field in type(model).model_fields.items():
         # A model of a file with mistakes lacks the fields that do not hold.
         value = getattr(model, name, None)
-        if isinstance(value, str) and any(isinstance(mark, RelativePath) for mark in field.metadata):
-            found.append((name, os.path.normpath(directory.absolute() / value)))
-        elif isinstance(value, BaseModel) and name in model.model_fields_set:
-            found.append((name, located(value, directory)))
+        if any(isinstance(mark, RelativePath) for mark in field.metadata):
+            found += [] if value is None else [(name, _located_value(value, directory))]
+        elif name in model.model_fields_set:
+            found += [(name, inner)] if (inner := _located_models(value, directory)) is not None else []
     return found
+
+
+def _located_value(value: Any, directory: Path) -> Any:
+    """A path, or a list of paths."""
+    if isinstance(value, list):
+        return [_located_value(one, directory) for one in value]
+    return os.path.normpath(directory.absolute() / value)
+
+
+def _located_models(value: Any, directory: Path) -> Any:
+    """A model, or a mapping of models; None for anything else."""
+    if isinstance(value, BaseModel):
+        return located(value, directory)
+    if isinstance(value, dict) and any(isinstance(one, BaseModel) for one in value.values()):
+        return {key: located(one, directory) for key, one in value.items()}
+    return None

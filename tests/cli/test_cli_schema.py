@@ -45,6 +45,12 @@ def golden(**fields: Any) -> dict[str, Any]:
     return {"corpusVersion": "v1", "retriever": {"bm25": {"k1": 1}}, "queries": [query | fields]}
 
 
+def corpus(**fields: Any) -> dict[str, Any]:
+    provenance = {"source": "by hand", "license": "MIT"}
+    entry = {"id": "a", "label": "benign", "category": "benign", "provenance": provenance, "description": "x"}
+    return {"detectors": {"h": "heuristics", "r": {"verdicts": ["a.json"]}}, "entries": [entry | fields]}
+
+
 @pytest.mark.parametrize("path", SUITES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_bundled_suites_are_valid(path: Path, validator: Schemas) -> None:
     assert [error.message for error in validator("scenario").iter_errors(load(path).data)] == []
@@ -80,6 +86,10 @@ def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
         "corpus": (
             {"tools": [{"tool_id": "a:b", "server": "a", "tool": "b", "schema": {}}], "__by": "me"},
             {"tools": [{"tool_id": "a:b", "server": "a", "tool": "b", "scheme": {}}], "__by": "me"},
+        ),
+        "security": (
+            corpus(tool={"name": "x", "inputSchema": {}}),
+            corpus(tool={"name": "x", "parameters": {}}),
         ),
         ".mcp.json": (
             {"mcpServers": {"s": {"url": "http://x", "alwaysAllow": ["y"]}}},

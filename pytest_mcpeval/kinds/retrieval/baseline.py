@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pytest_mcpeval.baseline import BaselineCase, BaselineModel, digest_of, is_baseline
+from pytest_mcpeval.baseline import BaselineCase, BaselineModel, differing_digests, digest_of, is_baseline
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS, definition, flat, nested
-from pytest_mcpeval.kinds.retrieval.gates import BaselineScores, differing_digests
+from pytest_mcpeval.kinds.retrieval.gates import BaselineScores
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, Document, load
 from pytest_mcpeval.samples import Sample

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.baseline import BLESS_COMMAND
+from pytest_mcpeval.baseline import bless_command
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
 from pytest_mcpeval.kinds.retrieval import baseline as baselines
@@ -156,7 +156,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
             scores=scores_of_all(suite.golden.queries, samples, depth),
             baseline=None if committed is None else committed.scores,
             digests=baselines.digests(suite.golden, depth),
-            bless_command=_bless_command(suite),
+            bless_command=bless_command(suite.key, suite.settings.baseline),
         )
 
     def compare(self, suite: Retrieval, samples: Sequence[Sample]) -> dict[str, Any]:
@@ -206,13 +206,6 @@ def gate_settings(suite: RetrievalSuite) -> GateSettings:
         pinned=suite.golden.pinned,
         floors=gates.floors,
     )
-
-
-def _bless_command(suite: RetrievalSuite) -> str:
-    command = f"{BLESS_COMMAND} {suite.key}"
-    if suite.settings.baseline is not None:
-        return command
-    return f"`baseline: FILE` in the file or its entry in mcpeval.yaml, and {command}"
 
 
 def _is_corpus(data: Mapping[str, Any]) -> bool:

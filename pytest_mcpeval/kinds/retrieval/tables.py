@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.definitions import flat
-from pytest_mcpeval.tables import Row, Table
+from pytest_mcpeval.tables import Row, Table, short_titles
 
 COLUMNS = {
     "recall_at_1": "R@1",
@@ -23,13 +22,8 @@ SHOWN_SERVERS = 15
 
 def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
     """Two tables for each suite (suite key → its metrics): the set with its slices, and those by server."""
-    return [table for key, metrics in suites.items() for table in _of(_title(key, suites), metrics)]
-
-
-def _title(key: str, suites: Mapping[str, object]) -> str:
-    """The name of the file, or its whole path when another suite has the same name."""
-    name = PurePosixPath(key).name
-    return name if sum(PurePosixPath(other).name == name for other in suites) == 1 else key
+    titles = short_titles(suites)
+    return [table for key, metrics in suites.items() for table in _of(titles[key], metrics)]
 
 
 def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
@@ -87,9 +81,10 @@ def _brief(title: str, metrics: Mapping[str, Any]) -> str:
 
 def comparison_tables(compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
     """What changed since the baselines (suite key → what `compared` found)."""
+    titles = short_titles(compared)
     rows = []
     for key, found in compared.items():
         changes = found["metrics"]
         cells = (f"{changes[name]:+.3f}" if name in changes else "" for name in COLUMNS)
-        rows.append(Row((_title(key, compared), *cells)))
+        rows.append(Row((titles[key], *cells)))
     return [Table("Change since baseline", ("", *COLUMNS.values()), tuple(rows))]
