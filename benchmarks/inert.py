@@ -1,8 +1,8 @@
 """The cost of having the plugin installed without asking for it.
 
 ``python benchmarks/inert.py [--quick]``: whole processes of ``pytest`` on a suite of one test, with the
-plugin and with ``-p no:mcpeval``, in turns, beside all plugins that are installed; and with no plugin but
-this one, beside an empty plugin in its place: to load a plugin named by ``-p`` costs pytest some time by itself.
+plugin and with ``-p no:mcpeval``, in turns, beside all plugins that are installed; and with no other plugin,
+beside an empty one in its place: to load a plugin named by ``-p`` takes pytest some time by itself.
 """
 
 from __future__ import annotations

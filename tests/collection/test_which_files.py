@@ -302,7 +302,7 @@ def test_unknown_shapes_in_a_dataset_directory_are_errors(project: Project, run:
         (
             "a.yaml",
             "name: x\nkind: scenari\n",
-            'datasets/a.yaml:2: kind: expected scenario, retrieval, security, found "scenari" (did you mean*',
+            'datasets/a.yaml:2: kind: expected scenario, retrieval, security, found "scenari" (did you*',
         ),
         (
             "a.yaml",

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks
 from pytest_mcpeval.kinds.cases import batches
+from pytest_mcpeval.ledger import Selection
 from tests.retrieval.golden import GoldenProject, query
 from tests.support import Run
 
@@ -122,6 +123,24 @@ def test_a_killed_worker_loses_the_batch_and_the_gates_name_it(tmp_path: Path) -
     assert gates["recall_at_5"]["verdict"] == "failed"
     assert gates["recall_at_5"]["message"].startswith("4 of 12 cases missing: q4, q5, q6, q7")
     assert run.report()["suites"][GOLDEN]["measured"] == 8
+
+
+def test_workers_that_die_before_any_report_lose_every_query_of_their_batches(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path, **FLOOR, batch=5)
+    made.project.write("datasets/search.py", "import os, signal\n\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    run = made.run("-n2", "--mcpeval-report", "report")
+    assert run.status == 1
+    suite = run.report()["suites"][GOLDEN]
+    assert (suite["expected"], suite["measured"]) == (12, 0)
+    assert suite["missing"] == [f"q{number}" for number in range(12)]
+
+
+def test_the_cases_of_items_are_known_by_their_node_ids() -> None:
+    selection = Selection(
+        "s.json", "k", None, "", "abcd", "abcd", {"a-to-b": ["a", "b"], "c-to-d": ["c", "d"]}
+    )
+    assert selection.cases_of({"s.json::c-to-d", "other.json::a-to-b"}) == ["c", "d"]
+    assert Selection("s.json", "k", None, "", "ab", "ab").cases_of({"s.json::b"}) == ["b"]
 
 
 def test_k_finds_the_batch_of_a_query_and_tags_cut_it_down(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 _FEW = 6
 """Up to so many relevant tools, searching the list for each is faster than a map of the whole list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """One query's answer beside its labels.
+class Ranking(NamedTuple):
+    """One query's answer beside its labels. A tuple, since there may be very many.
 
     ``ranked`` are tool ids, best first, empty when nothing was returned; ``labels`` maps tool id to relevance
     (0, 1 or 2), of which at least one is relevant (1 or more).

@@ -130,7 +130,7 @@ def selftest_of_answers(answers: Answers) -> list[Proof]:
         _removed(judge, rankings, _stripped),
         _shuffled(judge, rankings),
         judge.noticed(half, _without_half(rankings), scores),
-        judge.noticed(nothing, [replace(one, ranked=[]) for one in rankings], scores),
+        judge.noticed(nothing, [one._replace(ranked=[]) for one in rankings], scores),
         Proof(OWN_INDEX, None, "its index is out of reach: rebuild it so yourself, and run the evals"),
     ]
 
@@ -176,19 +176,19 @@ def _without_tools(subject: Subject, ranking: Ranking) -> Ranking:
 def _stripped(ranking: Ranking) -> Ranking:
     """A ranked list without the relevant tools of its query."""
     relevant = relevant_of(ranking.labels)
-    return replace(ranking, ranked=[tool for tool in ranking.ranked if tool not in relevant])
+    return ranking._replace(ranked=[tool for tool in ranking.ranked if tool not in relevant])
 
 
 def _without_half(rankings: Sequence[Ranking]) -> list[Ranking]:
     """The lists without every second of the tools that are named anywhere, drawn with a fixed seed."""
     tools = sorted({tool for one in rankings for tool in one.ranked})
     gone = set(random.Random(SEED).sample(tools, len(tools) // 2))
-    return [replace(one, ranked=[tool for tool in one.ranked if tool not in gone]) for one in rankings]
+    return [one._replace(ranked=[tool for tool in one.ranked if tool not in gone]) for one in rankings]
 
 
 def _shuffled(judge: Judge, rankings: Sequence[Ranking]) -> Proof:
     chance = random.Random(SEED)
-    mixed = [replace(one, ranked=chance.sample(one.ranked, len(one.ranked))) for one in rankings]
+    mixed = [one._replace(ranked=chance.sample(one.ranked, len(one.ranked))) for one in rankings]
     return judge.noticed("shuffled rankings trip a gate", mixed, judge.scores(rankings))
 
 

@@ -45,8 +45,11 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
     def suite(self) -> SecuritySuite:
         self.find_duplicates("entries", [entry.id for entry in self.model.entries])
         self._find_twins()
+        by_id = {entry.id: entry for entry in self.model.entries}
         for index, entry in enumerate(self.model.entries):
             self._check_entry(index, entry)
+            if entry.counterpart is not None:
+                self._check_counterpart(index, entry, by_id.get(entry.counterpart))
         everything = tuple(_entry(model) for model in self.model.entries)
         chosen = self._chosen(everything)
         self._check_detectors(chosen)
@@ -109,6 +112,18 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             message = f"resembles: is said of entries of the category {HARD_NEGATIVE}"
             self.problem(*at, "resembles", message=message)
         self._check_license(index, entry)
+
+    def _check_counterpart(self, index: int, entry: EntryModel, other: EntryModel | None) -> None:
+        found = f"counterpart: {shown(entry.counterpart)}"
+        if other is None:
+            message = f"{found} is no entry of this corpus"
+        elif other.label == entry.label:
+            message = f"{found} is {other.label} as well: a counterpart has the other label"
+        elif other.counterpart != entry.id:
+            message = f"{found} does not name this entry in return: write `counterpart: {entry.id}` there"
+        else:
+            return
+        self.problem("entries", index, "counterpart", message=message)
 
     def _check_license(self, index: int, entry: EntryModel) -> None:
         allowed = self.settings.licenses

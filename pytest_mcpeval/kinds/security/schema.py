@@ -110,6 +110,9 @@ class EntryModel(_Model):
     split: Split | None = None
     language: Text | None = None
     resembles: Category | None = Field(default=None, description="the attack that a hard negative looks like")
+    counterpart: CaseId | None = Field(
+        default=None, description="the entry of the other label that was written with this one"
+    )
     notes: str = ""
 
     @model_validator(mode="after")
