@@ -53,6 +53,14 @@ RULES: dict[str, Rule] = {
             lambda seen: matching(seen, phrases.CONCEALMENT),
         ),
         Rule(
+            "override",
+            1.0,
+            "asking to ignore or forget all, earlier or the system's instructions",
+            "Nobody but an attacker wants what is in force to be forgotten.",
+            "English only; a sentence with quotation marks is taken for an example and left alone.",
+            lambda seen: matching(seen, phrases.OVERRIDE),
+        ),
+        Rule(
             "no_consent",
             0.4,
             "acting without asking, against what the user chose, or above other rules",

@@ -92,8 +92,8 @@ NO_CONSENT = (
         unless=r"\bfor us\b|\bnever\b|\bnot\b",
     ),
     Expression.of(
-        "asks to ignore instructions",
-        r"\b(?:ignore|disregard|forget|set aside|bypass|override|lift(?:ed)?)\b[^.:]{0,40}"
+        "sets aside rules",
+        r"\b(?:set aside|bypass|override|lift(?:ed)?)\b[^.:]{0,40}"
         r"\b(?:instructions?|guidelines?|polic(?:y|ies)|prompts?|restrictions?|safety|confirmations?)\b",
         unless=r"\b(?:never|not|cannot)\b|n't\b",
     ),
@@ -101,6 +101,15 @@ NO_CONSENT = (
         "lifts restrictions",
         r"\b(?:no|without|lifted?|unrestricted|skip)\b[^.:]{0,15}\b(?:restrictions?|safeguards?|caveats?|"
         r"filters?)\b",
+    ),
+)
+
+OVERRIDE = (
+    Expression.of(
+        "asks to forget instructions",
+        r"\b(?:ignore|disregard|forget)\b[^.:]{0,20}\b(?:all|previous|prior|earlier|above|system|your|other)\b[^.:]{0,20}"
+        r"\b(?:instructions?|prompts?|rules?|guidelines?|polic(?:y|ies))\b",
+        unless=r"\b(?:never|not|cannot)\b|n't\b|[\"“”]",
     ),
 )
 

@@ -13,6 +13,7 @@ from pytest_mcpeval.kinds.security.detectors.heuristics.sentences import Sentenc
 
 SUSPECT = (
     *phrases.CONCEALMENT,
+    *phrases.OVERRIDE,
     *phrases.NO_CONSENT,
     *phrases.SECRETS,
     *phrases.EXFILTRATION,
