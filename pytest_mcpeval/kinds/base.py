@@ -19,6 +19,7 @@ from pytest_mcpeval.text import indented
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from pytest_mcpeval.charts import Chart
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -245,6 +246,10 @@ class Kind(ABC, Generic[SpecT]):
     @abstractmethod
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The tables of this kind over all suites of the session (suite key → samples)."""
+
+    def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
+        """The charts of this kind over all suites of the session (suite key → samples), for html."""
+        return []
 
     def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
         """The tables on what changed since the baselines (suite key → what `compare` found)."""

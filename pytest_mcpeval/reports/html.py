@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mcpeval.gates import GateResult, gate_nodeid
+from pytest_mcpeval.reports.charts import svg
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Check, Sample, samples_from_json
 from pytest_mcpeval.tables import Table
 from pytest_mcpeval.text import shortened, visible
@@ -82,6 +83,8 @@ class HtmlReport:
             prefix.append(_gates(evaluation.gates))
         tables = "".join(_table(table) for table in evaluation.tables if table.rows)
         prefix.append(f"<div>{tables}</div>")
+        if evaluation.charts:
+            prefix.append(f"<div>{''.join(map(svg, evaluation.charts))}</div>")
 
 
 def _extra(content: str) -> dict[str, str | None]:
