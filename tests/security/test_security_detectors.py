@@ -87,6 +87,7 @@ import time
 
 def single(entry):
     entry["description"] = "spoilt"
+    entry["tool"].clear()
     return {"flagged": True, "score": 0.5}
 
 
@@ -124,10 +125,10 @@ def of(functions: Path, name: str, **more: Any) -> dict[str, Any]:
 
 
 def test_functions_are_asked_with_a_copy_of_their_own(functions: Path) -> None:
-    given = entry()
+    given = entry(tool={"name": "x"})
     (found,) = answer(detector(of(functions, "single")), given)
     assert found.verdict == Verdict(True, 0.5)
-    assert given.description == "bad"
+    assert given.seen == {"description": "bad", "tool": {"name": "x"}}
     (found,) = answer(detector(of(functions, "scanner")))
     assert found.verdict == Verdict(True)
 
