@@ -87,7 +87,7 @@ def evaluate(search: Search, golden: GoldenSet, ids: Collection[str] | None = No
     What the search raises comes through.
 
     Raises:
-        SearchError: The search returned something that is no ranked list.
+        AnswerError: The search returned something that is no ranked list.
     """
     from pytest_mcpeval.kinds.retrieval.metrics import evaluate_many
     from pytest_mcpeval.kinds.retrieval.rankings import Ranking

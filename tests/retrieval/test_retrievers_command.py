@@ -16,11 +16,10 @@ from pytest_mcpeval.kinds.retrieval.retrievers import (
     Hit,
     Retriever,
     RetrieverModel,
-    RetrieverStartError,
-    SearchError,
     make_retriever,
     retriever_from_text,
 )
+from pytest_mcpeval.kinds.targets import AnswerError, TargetStartError
 
 PROGRAM = """
 import json
@@ -108,8 +107,8 @@ def ids(retriever: Retriever, query: str, k: int = 5) -> list[str]:
     return [hit.tool_id for hit in retriever.search(query, k)]
 
 
-def error(retriever: Retriever, query: str) -> SearchError:
-    with pytest.raises(SearchError) as raised:
+def error(retriever: Retriever, query: str) -> AnswerError:
+    with pytest.raises(AnswerError) as raised:
         retriever.search(query, 5)
     return raised.value
 
@@ -142,8 +141,8 @@ def test_it_starts_in_its_directory_and_sees_few_variables(make: Make, tmp_path:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("crash", "the command was killed by SIGKILL, so that the query has no answer"),
-        ("exit", "the command exited with code 4, so that the query has no answer"),
+        ("crash", "the command was killed by SIGKILL, so that there is no answer"),
+        ("exit", "the command exited with code 4, so that there is no answer"),
     ],
 )
 def test_a_crash_is_told_and_the_next_query_has_a_new_process(make: Make, query: str, message: str) -> None:
@@ -180,7 +179,7 @@ def _answered_pid(retriever: Retriever) -> int:
     while True:
         try:
             return int(ids(retriever, "hello")[0].removeprefix("pid:"))
-        except SearchError:
+        except AnswerError:
             assert time.monotonic() < deadline
 
 
@@ -255,21 +254,19 @@ def test_a_greeting_on_standard_output_is_explained(make: Make) -> None:
 @pytest.mark.parametrize("command", ["no-such-program-here --fast", "./nowhere", "/nowhere/at/all"])
 def test_a_program_that_does_not_exist(tmp_path: Path, command: str) -> None:
     retriever = make_retriever(retriever_from_text(f"command:{command}", tmp_path), Corpus("v1", ()))
-    with pytest.raises(RetrieverStartError, match="there is no program") as raised:
+    with pytest.raises(TargetStartError, match="there is no program") as raised:
         retriever.open()
     retriever.close()
     assert raised.value.name == f"command: {command}"
 
 
 def test_a_directory_that_does_not_exist(make: Make, tmp_path: Path) -> None:
-    with pytest.raises(RetrieverStartError, match="its directory does not exist"):
+    with pytest.raises(TargetStartError, match="its directory does not exist"):
         make(directory=str(tmp_path / "gone")).open()
 
 
 def test_a_variable_that_is_not_set(make: Make) -> None:
-    with pytest.raises(
-        RetrieverStartError, match=r"needs the environment variable UNSET_HERE \(in env.KEY\)"
-    ):
+    with pytest.raises(TargetStartError, match=r"needs the environment variable UNSET_HERE \(in env.KEY\)"):
         make(env={"KEY": "${UNSET_HERE}"}).open()
 
 

@@ -16,12 +16,11 @@ from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.retrievers import (
     Hit,
     Retriever,
-    RetrieverStartError,
-    SearchError,
     ask,
     make_retriever,
     retriever_from_text,
 )
+from pytest_mcpeval.kinds.targets import AnswerError, TargetStartError
 
 MODULE = """
 import asyncio
@@ -127,10 +126,10 @@ def ids(retriever: Retriever, query: str = "log", k: int = 3) -> list[str]:
         retriever.close()
 
 
-def error(retriever: Retriever, query: str = "log") -> SearchError:
+def error(retriever: Retriever, query: str = "log") -> AnswerError:
     retriever.open()
     try:
-        with pytest.raises(SearchError) as raised:
+        with pytest.raises(AnswerError) as raised:
             retriever.search(query, 3)
     finally:
         retriever.close()
@@ -194,7 +193,7 @@ def test_what_goes_wrong_is_told(directory: Path, function: str, reason: str, me
 def test_a_search_that_hangs_is_given_up_and_the_next_one_asked(directory: Path, function: str) -> None:
     retriever = python(function, directory, timeout=0.3)
     retriever.open()
-    with pytest.raises(SearchError) as raised:
+    with pytest.raises(AnswerError) as raised:
         retriever.search("hang", 3)
     assert (raised.value.reason, raised.value.message) == ("timeout", "no answer within 0.3 s")
     assert retriever.search("log", 3) == [Hit("git:log")]
@@ -244,7 +243,7 @@ def test_a_module_of_the_same_name_from_elsewhere_is_not_taken_for_it(
     other = tmp_path_factory.mktemp("other")
     (other / "searching.py").write_text("def search(query, k): return []\n", encoding="utf-8")
     assert ids(python("search", directory)) == ["git:log"]
-    with pytest.raises(RetrieverStartError, match="is already loaded from") as raised:
+    with pytest.raises(TargetStartError, match="is already loaded from") as raised:
         python("search", other).open()
     assert "rename one of them" in str(raised.value)
 
@@ -292,9 +291,9 @@ def test_a_fixture_that_is_too_slow_is_found_out() -> None:
 def test_a_fixture_s_errors() -> None:
     assert error(fixture(lambda query, k: 1 / 0)).message.startswith("raised ZeroDivisionError")
     assert error(fixture(lambda query, k: "git:log")).reason == "answer"
-    with pytest.raises(RetrieverStartError, match="found NoneType"):
+    with pytest.raises(TargetStartError, match="found NoneType"):
         fixture(None).open()
-    with pytest.raises(RetrieverStartError, match="a pytest fixture has a value in a test only"):
+    with pytest.raises(TargetStartError, match="a pytest fixture has a value in a test only"):
         make_retriever(retriever_from_text("fixture:mine", Path()), Corpus("v1", ()))
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_mcpeval.kinds.retrieval.retrievers import Hit, SearchError, ask
+from pytest_mcpeval.kinds.retrieval.retrievers import Hit, ask
 from pytest_mcpeval.kinds.retrieval.retrievers.results import (
     MOST_HITS,
     AnswerMap,
     hits_of,
     template_problem,
 )
+from pytest_mcpeval.kinds.targets import AnswerError
 
 CORPUS = frozenset({"git:log", "git:diff", "mail:send", "mail:list"})
 
@@ -34,7 +35,7 @@ class Fixed:
 
     def search(self, query: str, k: int) -> Sequence[Hit]:
         if query == "refuse":
-            raise SearchError("refused", "HTTP 403", stderr_tail="no")
+            raise AnswerError("refused", "HTTP 403", stderr_tail="no")
         return self.hits
 
 
@@ -143,7 +144,7 @@ def test_scores_of_every_type() -> None:
     ],
 )
 def test_what_is_no_ranked_list(returned: Any, message: str) -> None:
-    with pytest.raises(SearchError) as raised:
+    with pytest.raises(AnswerError) as raised:
         hits_of(returned)
     assert raised.value.message.startswith(message)
     assert (raised.value.reason, raised.value.is_incident) == ("answer", False)
@@ -154,7 +155,7 @@ def test_an_endless_list_is_given_up() -> None:
         while True:
             yield "git:log"
 
-    with pytest.raises(SearchError, match=f"more than {MOST_HITS:,} tools"):
+    with pytest.raises(AnswerError, match=f"more than {MOST_HITS:,} tools"):
         hits_of(forever())
     assert len(hits_of(["git:log"] * MOST_HITS)) == MOST_HITS
 
@@ -217,13 +218,13 @@ def test_an_empty_list_and_null_are_empty_results() -> None:
     ],
 )
 def test_an_answer_without_the_list_is_an_error_and_not_an_empty_result(answer: Any, message: str) -> None:
-    with pytest.raises(SearchError) as raised:
+    with pytest.raises(AnswerError) as raised:
         AnswerMap("$.tools", "{server}:{tool}").hits(answer)
     assert raised.value.message == message
 
 
 def test_an_entry_that_is_no_text_where_a_text_is_wanted() -> None:
-    with pytest.raises(SearchError, match="the entry itself is 5, expected a text"):
+    with pytest.raises(AnswerError, match="the entry itself is 5, expected a text"):
         AnswerMap("$").hits([5])
 
 

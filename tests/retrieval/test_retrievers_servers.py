@@ -22,12 +22,11 @@ from pytest_mcpeval.kinds.retrieval.retrievers import (
     Hit,
     Retriever,
     RetrieverModel,
-    RetrieverStartError,
-    SearchError,
     ask,
     make_retriever,
 )
-from pytest_mcpeval.kinds.retrieval.retrievers.filling import filled
+from pytest_mcpeval.kinds.targets import AnswerError, TargetStartError
+from pytest_mcpeval.kinds.targets.filling import filled
 from pytest_mcpeval.servers import Connections, ServerDefinition, ServerStartError
 
 DATASETS = Path(__file__).parents[2] / "datasets" / "retrieval"
@@ -87,8 +86,8 @@ def retriever(
     )
 
 
-def error(made: Retriever, query: str) -> SearchError:
-    with pytest.raises(SearchError) as raised:
+def error(made: Retriever, query: str) -> AnswerError:
+    with pytest.raises(AnswerError) as raised:
         made.search(query, 5)
     return raised.value
 
@@ -219,7 +218,7 @@ def test_a_tool_that_does_not_exist_is_an_incident(
 
 def test_servers_that_are_not_there(connections: Connections) -> None:
     options = {"server": "proxy", "tool": "retrieve_tools", **PROXY_ANSWER}
-    with pytest.raises(RetrieverStartError, match=r"no server 'proxy' is defined \(defined: none\)"):
+    with pytest.raises(TargetStartError, match=r"no server 'proxy' is defined \(defined: none\)"):
         retriever(options, connections)
     missing = {"proxy": ServerDefinition("proxy", "stdio", "no-such-program-here")}
     with pytest.raises(ServerStartError):
@@ -228,7 +227,7 @@ def test_servers_that_are_not_there(connections: Connections) -> None:
 
 def test_placeholders_are_filled_in_everywhere_and_keep_the_type_of_the_limit() -> None:
     template = {"q": "{query}", "n": "{limit}", "deep": [{"text": "top {limit} of {query}"}, 5, None, "{x}"]}
-    assert filled(template, "{limit}", 7) == {
+    assert filled(template, {"query": "{limit}", "limit": 7}) == {
         "q": "{limit}",
         "n": 7,
         "deep": [{"text": "top 7 of {limit}"}, 5, None, "{x}"],
@@ -399,7 +398,7 @@ def test_nothing_listens(http: Http) -> None:
 
 
 def test_what_cannot_be_asked_is_an_error_of_the_set_up(http: Http) -> None:
-    with pytest.raises(RetrieverStartError, match="needs the environment variable UNSET_HERE"):
+    with pytest.raises(TargetStartError, match="needs the environment variable UNSET_HERE"):
         http("http://127.0.0.1:1/?q={query}", X_API_Key="${UNSET_HERE}").open()
-    with pytest.raises(RetrieverStartError, match="is no HTTP URL once its variables"):
+    with pytest.raises(TargetStartError, match="is no HTTP URL once its variables"):
         http("${PROXY_KEY}/?q={query}").open()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult, ask
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, Retriever, RetrieverStartError, SearchError
+from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, Retriever
 from pytest_mcpeval.kinds.retrieval.retrievers.making import make_retriever
 from pytest_mcpeval.kinds.retrieval.retrievers.settings import RetrieverModel, retriever_from_text
 
@@ -11,8 +11,6 @@ __all__ = [
     "Hit",
     "Retriever",
     "RetrieverModel",
-    "RetrieverStartError",
-    "SearchError",
     "SearchResult",
     "ask",
     "make_retriever",

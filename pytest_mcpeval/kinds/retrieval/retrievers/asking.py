@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from pytest_mcpeval.gates import names
 from pytest_mcpeval.kinds.retrieval.rankings import duplicates, foreign
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, Retriever, SearchError
+from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, Retriever
+from pytest_mcpeval.kinds.targets.base import AnswerError
 from pytest_mcpeval.loading.wording import counted, shortened
 
 NAMED = 5
@@ -30,7 +31,7 @@ class SearchResult:
     hits: tuple[Hit, ...] = ()
     returned: int = 0
     problems: tuple[str, ...] = ()
-    error: SearchError | None = None
+    error: AnswerError | None = None
     seconds: float = 0.0
 
     @property
@@ -44,7 +45,7 @@ def ask(retriever: Retriever, query: str, k: int, corpus: AbstractSet[str]) -> S
     started = time.perf_counter()
     try:
         hits = retriever.search(query, k)
-    except SearchError as error:
+    except AnswerError as error:
         return SearchResult(problems=(error.message,), error=error, seconds=time.perf_counter() - started)
     return replace(measured(hits, k, corpus), seconds=time.perf_counter() - started)
 

@@ -10,7 +10,8 @@ from itertools import islice
 from numbers import Real
 from typing import Any
 
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, SearchError
+from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit
+from pytest_mcpeval.kinds.targets.base import AnswerError
 from pytest_mcpeval.loading.wording import shown
 from pytest_mcpeval.servers.json_paths import nodes
 
@@ -29,13 +30,13 @@ def hits_of(returned: Any) -> list[Hit]:
     A score that is no number becomes NaN, which whoever asked reports.
 
     Raises:
-        SearchError: It is no list, an entry has no id that is a text, or there are more than `MOST_HITS`.
+        AnswerError: It is no list, an entry has no id that is a text, or there are more than `MOST_HITS`.
     """
     if isinstance(returned, (str, bytes, Mapping)) or not isinstance(returned, Iterable):
-        raise SearchError("answer", f"returned {_described(returned)}: {_EXPECTED}")
+        raise AnswerError("answer", f"returned {_described(returned)}: {_EXPECTED}")
     entries = list(islice(returned, MOST_HITS + 1))
     if len(entries) > MOST_HITS:
-        raise SearchError("answer", f"returned more than {MOST_HITS:,} tools")
+        raise AnswerError("answer", f"returned more than {MOST_HITS:,} tools")
     return [_hit(rank, entry) for rank, entry in enumerate(entries, 1)]
 
 
@@ -49,7 +50,7 @@ def _hit(rank: int, entry: Any) -> Hit:
         tool_id, score = entry
     if not isinstance(tool_id, str) or not tool_id:
         found = "a mapping without tool_id" if tool_id is _MISSING else _described(tool_id)
-        raise SearchError("answer", f"entry {rank} of the list is {found}: {_EXPECTED}")
+        raise AnswerError("answer", f"entry {rank} of the list is {found}: {_EXPECTED}")
     return Hit(str(tool_id), number_of(score))
 
 
@@ -90,7 +91,7 @@ class AnswerMap:
         """The hits in an answer, in its order. A list that is null is empty, as Go writes it.
 
         Raises:
-            SearchError: There is no list at the path, or an entry lacks what makes its id.
+            AnswerError: There is no list at the path, or an entry lacks what makes its id.
         """
         return [Hit(self._id(place, entry), self._score(entry)) for place, entry in self._entries(answer)]
 
@@ -98,10 +99,10 @@ class AnswerMap:
         path = self.result.removesuffix("[*]")
         found = nodes(path, answer)
         if not found:
-            raise SearchError("answer", f"the answer has nothing at {path}; it is {_outline(answer)}")
+            raise AnswerError("answer", f"the answer has nothing at {path}; it is {_outline(answer)}")
         for place, entries in found:
             if not isinstance(entries, list) and entries is not None:
-                raise SearchError("answer", f"{place} in the answer is {_outline(entries)}, expected a list")
+                raise AnswerError("answer", f"{place} in the answer is {_outline(entries)}, expected a list")
             yield from ((f"{place}[{index}]", entry) for index, entry in enumerate(entries or ()))
 
     def _id(self, place: str, entry: Any) -> str:
@@ -115,7 +116,7 @@ class AnswerMap:
                 return found
             what = match[1] or "the entry itself"
             problem = "is missing" if found is _MISSING else f"is {_outline(found)}"
-            raise SearchError("answer", f"{place} in the answer: {what} {problem}, expected a text")
+            raise AnswerError("answer", f"{place} in the answer: {what} {problem}, expected a text")
 
         found = _PLACEHOLDER.sub(value, template)
         return self.names.get(found, found)

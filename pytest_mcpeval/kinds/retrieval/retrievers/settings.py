@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    Field,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdapter, model_validator
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Text, Whole, located
+from pytest_mcpeval.kinds.fields import FILE_MODEL, Text, Whole
 from pytest_mcpeval.kinds.retrieval.retrievers.results import template_problem
-from pytest_mcpeval.loading.document import Document
-from pytest_mcpeval.loading.schema import Expected, problems_of
-from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.kinds.targets.settings import WAYS, TargetModel, ToolModel, UrlModel, from_text, in_full
 from pytest_mcpeval.servers.json_paths import PathText
 
-WAYS = ("bm25", "tfidf", "python", "fixture", "command", "mcp", "http")
-_WITHOUT_OPTIONS = ("bm25", "tfidf")
-_SHORT_FORMS = ("python", "fixture", "command")
+_EMBEDDED = ("bm25", "tfidf")
 
 FieldName = Literal["server", "tool", "description", "schema"]
 Weight = Annotated[int, Field(ge=0, le=100)]
@@ -96,11 +82,9 @@ class AnswerModel(_Model):
     )
 
 
-class McpModel(AnswerModel):
+class McpModel(AnswerModel, ToolModel):
     """``mcp:``, a search tool of a named server."""
 
-    server: Text
-    tool: Text
     arguments: dict[str, Any] = Field(
         {"query": "{query}", "limit": "{limit}"},
         description="arguments of the call; {query} and {limit} are filled in",
@@ -113,11 +97,8 @@ class McpModel(AnswerModel):
         return self
 
 
-class HttpModel(AnswerModel):
+class HttpModel(AnswerModel, UrlModel):
     """``http:``, a GET request. ``${VAR}`` in the URL and the headers is taken from the environment."""
-
-    url: Annotated[str, StringConstraints(pattern=r"^(https?://|\$\{)")]
-    headers: dict[Text, str] = {}
 
     @model_validator(mode="after")
     def _sends_the_query(self) -> HttpModel:
@@ -126,80 +107,25 @@ class HttpModel(AnswerModel):
         return self
 
 
-def _command_words(value: Any) -> Any:
-    return shlex.split(value) if isinstance(value, str) else value
-
-
-def _function_path(value: str) -> str:
-    module, colon, path = value.partition(":")
-    if not colon or not all(name.isidentifier() for name in (*module.split("."), *path.split("."))):
-        raise ValueError(f"expected a function, such as pkg.mod:search, found {shown(value)}")
-    return value
-
-
-Target = Annotated[str, AfterValidator(_function_path)]
-Command = Annotated[
-    list[str],
-    BeforeValidator(_command_words, json_schema_input_type=str | list[str]),
-    Field(min_length=1),
-    Expected("a command as a list of words, or as one text"),
-]
-
-
-class RetrieverModel(_Model):
+class RetrieverModel(TargetModel):
     """Exactly one way to search, with its options."""
+
+    role: ClassVar[str] = "retriever"
+    ways: ClassVar[tuple[str, ...]] = (*_EMBEDDED, *WAYS)
 
     bm25: Bm25Model | None = None
     tfidf: TfidfModel | None = None
-    python: Target | None = None
-    fixture: FixtureName | None = None
-    command: Command | None = None
     mcp: McpModel | None = None
     http: HttpModel | None = None
-    env: dict[Text, str] = Field({}, description="environment of a command; ${VAR} is filled in")
-    directory: Annotated[Text, RelativePath()] = Field(
-        ".", description="where `python:` imports from and `command:` starts; default: that of this file"
-    )
-
-    @model_validator(mode="after")
-    def _is_one_way(self) -> RetrieverModel:
-        ways = [way for way in WAYS if getattr(self, way) is not None]
-        if len(ways) != 1:
-            found = f"has {' and '.join(ways)}" if ways else "has none of them"
-            raise ValueError(f"needs exactly one of {', '.join(WAYS)}, and {found}")
-        if self.env and ways != ["command"]:
-            raise ValueError(f"`env` is the environment of a `command`, and this retriever is {ways[0]}")
-        return self
-
-    @property
-    def way(self) -> str:
-        """Which of the ways it is."""
-        return next(way for way in WAYS if getattr(self, way) is not None)
 
 
-def _from_text(value: Any) -> Any:
-    """``bm25``, ``python:pkg.mod:search``, ``fixture:my_search``, ``command:./search --fast`` in full."""
-    if isinstance(value, dict):
-        # A way that needs no options may be given with none: `retriever: {bm25: }`.
-        return {
-            key: {} if inner is None and key in _WITHOUT_OPTIONS else inner for key, inner in value.items()
-        }
-    if not isinstance(value, str):
-        return value
-    way, colon, rest = value.partition(":")
-    if value in _WITHOUT_OPTIONS:
-        return {value: {}}
-    if colon and way in _SHORT_FORMS and rest.strip():
-        return {way: rest.strip()}
-    if way in ("mcp", "http"):
-        raise ValueError(f"`{way}` needs options: write a mapping, such as `retriever: {{{way}: …}}`")
-    known = "bm25, tfidf, python:pkg.mod:function, fixture:name, command:… or a mapping with options"
-    raise ValueError(f"expected {known}, found {shown(value)}{suggestion(way, WAYS)}")
+def _in_full(value: Any) -> Any:
+    return in_full(value, RetrieverModel.role, RetrieverModel.ways, _EMBEDDED)
 
 
 RetrieverSetting = Annotated[
     RetrieverModel,
-    BeforeValidator(_from_text, json_schema_input_type=str | RetrieverModel),
+    BeforeValidator(_in_full, json_schema_input_type=str | RetrieverModel),
     Whole(),
 ]
 
@@ -216,16 +142,4 @@ def retriever_from_text(text: str, directory: Path) -> RetrieverModel:
     Raises:
         ValueError: The text names none; the message is for people.
     """
-    value: Any = text
-    if text.lstrip().startswith("{"):
-        try:
-            value = json.loads(text)
-        except ValueError as error:
-            raise ValueError(f"not JSON: {error}") from None
-    try:
-        return located(_ADAPTER.validate_python(value), directory)
-    except ValidationError as error:
-        # As in a file, but for the lines.
-        document = Document(directory, value, "")
-        found = problems_of(error, document, model=_ADAPTER, data=value)
-        raise ValueError("; ".join(problem.message for problem in found)) from None
+    return from_text(text, directory, _ADAPTER)

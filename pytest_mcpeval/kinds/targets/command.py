@@ -1,9 +1,8 @@
-"""``command:``, a program that is started once and answers one line for each line it reads.
+"""``command:``, a program that is started once and answers one line of JSON for each line it reads.
 
-It reads ``{"id": 1, "query": "…", "limit": 10}`` and writes ``{"id": 1, "results": […]}`` or the bare list.
-Only an id tells for certain that an answer belongs to its query. Entries are tool ids, ``[id, score]``
-pairs or mappings with ``tool_id`` and ``score``; ``{"error": "…"}`` says that a search failed. Logs belong on
-standard error. It must not keep its answers in a buffer, and ends when its standard input does.
+It reads ``{"id": 1, …}`` with the request, and writes its answer with the same ``id``: only an id tells for
+certain that an answer belongs to its request. ``{"error": "…"}`` says that it failed. Logs belong on standard
+error. It must not keep its answers in a buffer, and ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, RetrieverStartError, SearchError
-from pytest_mcpeval.kinds.retrieval.retrievers.results import hits_of
+from pytest_mcpeval.kinds.targets.base import AnswerError, Request, TargetStartError
 from pytest_mcpeval.loading.wording import shown
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
@@ -38,15 +36,18 @@ _MOST_FRUITLESS = 2
 """Processes in a row that end without a single answer; then nothing more is tried."""
 
 
-class CommandRetriever:
-    """One process for all queries, which are asked one after another.
+class CommandTarget:
+    """One process for all requests, which are made one after another.
 
-    A process that crashed, was too slow, or wrote what is no answer is replaced for the next query; when two
-    in a row end without a single answer, every further query fails at once. ``definition`` says what to run,
-    as for a stdio server: the process sees the variables such a server sees. ``timeout`` is in seconds.
+    A process that crashed, was too slow, or wrote what is no answer is replaced for the next request; when
+    two in a row end without a single answer, every further request fails at once. ``definition`` says what to
+    run, as for a stdio server: the process sees the variables such a server sees. ``timeout`` is in seconds.
     """
 
-    def __init__(self, definition: ServerDefinition, environ: Mapping[str, str], timeout: float) -> None:
+    def __init__(
+        self, role: str, definition: ServerDefinition, environ: Mapping[str, str], timeout: float
+    ) -> None:
+        self._role = role
         self._definition = definition
         self._environ = environ
         self._timeout = timeout
@@ -55,7 +56,7 @@ class CommandRetriever:
         self._process: _Process | None = None
         self._started = 0
         self._fruitless = 0
-        self._last_error: SearchError | None = None
+        self._last_error: AnswerError | None = None
         self._directory: Path | None = None
 
     @property
@@ -67,24 +68,24 @@ class CommandRetriever:
         """Start the process.
 
         Raises:
-            RetrieverStartError: There is no such program, or a variable is not set.
+            TargetStartError: There is no such program, or a variable is not set.
         """
         with self._lock:
             self._running()
 
-    def search(self, query: str, k: int) -> list[Hit]:
-        """The answer to one query.
+    def ask(self, request: Request) -> Any:
+        """The JSON value of the line that answers a request.
 
         Raises:
-            SearchError: The process crashed, did not answer in time, or its answer is no ranked list.
+            AnswerError: The process crashed, did not answer in time, or says that it failed.
         """
         with self._lock:
             if self._fruitless >= _MOST_FRUITLESS and self._last_error is not None:
                 raise self._again(self._last_error)
             process = self._running()
             try:
-                answer = process.answer(query, k, self._timeout)
-            except SearchError as error:
+                answer = process.answer(request, self._timeout)
+            except AnswerError as error:
                 self._fruitless = 0 if process.answered else self._fruitless + 1
                 self._last_error = self._with_last_words(error, process)
                 self._drop()
@@ -94,31 +95,23 @@ class CommandRetriever:
                 self._drop()
                 raise
             self._fruitless = 0
-            return self._hits(answer, process)
+            if isinstance(answer, Mapping) and answer.get("error") is not None:
+                message = f"the command reported an error: {shown(answer['error'])}"
+                raise self._with_last_words(AnswerError("raised", message), process)
+            return answer
 
-    def _hits(self, answer: Any, process: _Process) -> list[Hit]:
-        if isinstance(answer, Mapping) and "error" in answer:
-            message = f"the command reported an error: {shown(answer['error'])}"
-            raise self._with_last_words(SearchError("raised", message), process)
-        if isinstance(answer, Mapping):
-            if "results" not in answer:
-                keys = ", ".join(map(shown, list(answer)[:8])) or "no keys"
-                raise SearchError("answer", f'expected a line with "results", found one with {keys}')
-            answer = answer["results"]
-        return hits_of(answer)
-
-    def _again(self, error: SearchError) -> SearchError:
+    def _again(self, error: AnswerError) -> AnswerError:
         message = f"not asked: {_MOST_FRUITLESS} processes in a row ended without an answer; {error.message}"
-        return SearchError(error.reason, message)
+        return AnswerError(error.reason, message)
 
-    def _with_last_words(self, error: SearchError, process: _Process) -> SearchError:
+    def _with_last_words(self, error: AnswerError, process: _Process) -> AnswerError:
         tail = redact(process.files.tail(_TAIL_LINES), self._secrets)
-        return SearchError(error.reason, redact(error.message, self._secrets), stderr_tail=tail)
+        return AnswerError(error.reason, redact(error.message, self._secrets), stderr_tail=tail)
 
     def _running(self) -> _Process:
         if self._process is None:
             self._started += 1
-            self._directory = self._directory or Path(tempfile.mkdtemp(prefix="mcpeval-retriever-"))
+            self._directory = self._directory or Path(tempfile.mkdtemp(prefix=f"mcpeval-{self._role}-"))
             files = ProcessFiles.create(self._directory, "command", self._started)
             self._process = self._start(files)
         return self._process
@@ -127,14 +120,14 @@ class CommandRetriever:
         try:
             definition = expand(self._definition, self._environ)
         except ServerConfigError as error:
-            raise RetrieverStartError(self.name, str(error)) from None
+            raise TargetStartError(self._role, self.name, str(error)) from None
         directory = Path(definition.cwd or ".")
         if not directory.is_dir():
-            raise RetrieverStartError(self.name, f"its directory does not exist: {directory}")
+            raise TargetStartError(self._role, self.name, f"its directory does not exist: {directory}")
         inherited = inherited_environment(self._environ)
         started = launch(definition, files, inherited)
         if shutil.which(_as_path(definition.command, directory), path=started.env["PATH"]) is None:
-            raise RetrieverStartError(self.name, f"there is no program {definition.command!r}")
+            raise TargetStartError(self._role, self.name, f"there is no program {definition.command!r}")
         return _Process([started.command, *started.args], directory, {**inherited, **started.env}, files)
 
     def _drop(self) -> None:
@@ -171,7 +164,7 @@ class _Process:
         self._input: IO[bytes] = self._process.stdin
         self._output: IO[bytes] = self._process.stdout
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read, name="mcpeval-retriever-output", daemon=True)
+        self._reader = threading.Thread(target=self._read, name="mcpeval-command-output", daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
@@ -180,29 +173,29 @@ class _Process:
                 self._lines.put(line)
         self._lines.put(None)
 
-    def answer(self, query: str, k: int, seconds: float) -> Any:
-        """The JSON value of the line that answers a query."""
+    def answer(self, request: Request, seconds: float) -> Any:
+        """The JSON value of the line that answers a request."""
         if not self._lines.empty():
             unasked = self._lines.get()
             if unasked is None:
                 raise self._ended()
-            raise SearchError("answer", f"wrote more lines than it was asked for: {_excerpt(unasked)}")
+            raise AnswerError("answer", f"wrote more lines than it was asked for: {_excerpt(unasked)}")
         self._asked += 1
-        request = json.dumps({"id": self._asked, "query": query, "limit": k}, ensure_ascii=True)
+        line = json.dumps({**request, "id": self._asked}, ensure_ascii=True)
         try:
-            self._input.write(request.encode() + b"\n")
+            self._input.write(line.encode() + b"\n")
             self._input.flush()
         except OSError:
             raise self._ended() from None
-        line = self._line(seconds)
+        written = self._line(seconds)
         try:
-            answer = parse_json(line.decode("utf-8"))
+            answer = parse_json(written.decode("utf-8"))
         except ValueError:
-            message = f"wrote a line that is no JSON: {_excerpt(line)}; logs belong on standard error"
-            raise SearchError("answer", message) from None
+            message = f"wrote a line that is no JSON: {_excerpt(written)}; logs belong on standard error"
+            raise AnswerError("answer", message) from None
         if isinstance(answer, Mapping) and answer.get("id", self._asked) != self._asked:
             message = f"answered the request with id {shown(answer['id'])}, expected {self._asked}"
-            raise SearchError("answer", message)
+            raise AnswerError("answer", message)
         self.answered = True
         return answer
 
@@ -211,19 +204,19 @@ class _Process:
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
             message = f"no answer within {seconds:g} s, so that the process was ended"
-            raise SearchError("timeout", message) from None
+            raise AnswerError("timeout", message) from None
         if line is None:
             raise self._ended()
         return line
 
-    def _ended(self) -> SearchError:
+    def _ended(self) -> AnswerError:
         deadline = time.monotonic() + _STATUS_SECONDS
         while (ending := self.files.ending()) is None and time.monotonic() < deadline:
             time.sleep(0.01)
         if ending is not None and ending.exit_code is None:
-            return SearchError("crashed", f"the command could not be started: {ending.words}")
+            return AnswerError("crashed", f"the command could not be started: {ending.words}")
         words = "closed its standard output" if ending is None else ending.words
-        return SearchError("crashed", f"the command {words}, so that the query has no answer")
+        return AnswerError("crashed", f"the command {words}, so that there is no answer")
 
     def end(self) -> None:
         """Close its standard input, and end it when that is not enough."""

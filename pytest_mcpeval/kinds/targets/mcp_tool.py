@@ -1,25 +1,24 @@
-"""``mcp:``, a search tool of an MCP server, such as a proxy's ``retrieve_tools``."""
+"""``mcp:``, a target that is a tool of an MCP server."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, SearchError
-from pytest_mcpeval.kinds.retrieval.retrievers.filling import filled
-from pytest_mcpeval.kinds.retrieval.retrievers.results import AnswerMap
+from pytest_mcpeval.kinds.targets.base import AnswerError, Request
+from pytest_mcpeval.kinds.targets.filling import filled
 from pytest_mcpeval.loading.wording import shortened
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.retrieval.retrievers.base import SearchReason
+    from pytest_mcpeval.kinds.targets.base import AnswerReason
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.response import Response
 
 
-class McpRetriever:
-    """Calls a tool for every query; ``arguments`` hold ``{query}`` and ``{limit}``.
+class McpTarget:
+    """Calls a tool for every request; ``arguments`` hold placeholders.
 
     ``connect`` opens the connection, or finds it. The answer is the JSON in the tool's structured content, or
     in its text. ``timeout`` is in seconds.
@@ -30,20 +29,18 @@ class McpRetriever:
         name: str,
         tool: str,
         arguments: Mapping[str, Any],
-        answer: AnswerMap,
         connect: Callable[[], Connection],
         timeout: float,
     ) -> None:
         self._name = name
         self._tool = tool
         self._arguments = dict(arguments)
-        self._answer = answer
         self._connect = connect
         self._timeout = timeout
 
     @property
     def name(self) -> str:
-        """``mcp: retrieve_tools of proxy``."""
+        """``mcp: tool of server``."""
         return self._name
 
     def open(self) -> None:
@@ -55,25 +52,25 @@ class McpRetriever:
         """
         self._connect()
 
-    def search(self, query: str, k: int) -> list[Hit]:
-        """The tools in the answer.
+    def ask(self, request: Request) -> Any:
+        """The JSON value of the answer.
 
         Raises:
-            SearchError: There is no answer, the tool reports an error, or its answer holds no list.
+            AnswerError: There is no answer, the tool reports an error, or its answer is no JSON.
         """
         connection = self._connect()
-        arguments = filled(self._arguments, query, k)
+        arguments = filled(self._arguments, request)
         try:
             response = connection.call_tool(self._tool, arguments, timeout=self._timeout)
         except CallError as error:
-            reason: SearchReason = "unreachable" if error.reason == "unknown_tool" else error.reason
-            raise SearchError(reason, error.message, stderr_tail=error.stderr_tail) from None
+            reason: AnswerReason = "unreachable" if error.reason == "unknown_tool" else error.reason
+            raise AnswerError(reason, error.message, stderr_tail=error.stderr_tail) from None
         if response.is_error:
             message = (
                 f"the tool reported an error: {shortened(connection.redact(response.text).strip(), 200)}"
             )
-            raise SearchError("protocol", message, stderr_tail=connection.stderr_tail())
-        return self._answer.hits(_json_of(response))
+            raise AnswerError("protocol", message, stderr_tail=connection.stderr_tail())
+        return _json_of(response)
 
     def close(self) -> None:
         """Connections belong to whoever opens them."""
@@ -85,4 +82,4 @@ def _json_of(response: Response) -> Any:
     except ValueError as error:
         text = shortened(" ".join(response.text.split()), 80)
         message = f"the answer has no structured content and is no JSON ({error}): {text}"
-        raise SearchError("answer", message) from None
+        raise AnswerError("answer", message) from None
