@@ -26,6 +26,9 @@ WALLCLOCK_ABORT = "__wallclock_abort__"
 SYNTHETIC_TOOLS = frozenset({BLOCKED, BUDGET_ABORT, WALLCLOCK_ABORT})
 """What stands as ``tool`` of entries that are no calls. They count for no budget and belong to no server."""
 
+NOT_DISPATCHED = "not dispatched"
+"""The ``result_shape`` of entries that are no calls."""
+
 MCP_PREFIX = "mcp__"
 MOST_CALLS = 999
 """The largest call budget: ids have three digits."""
