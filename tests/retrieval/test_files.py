@@ -293,7 +293,7 @@ def test_every_way_to_say_what_is_expected(write: Write, expect: str) -> None:
         ("retriever: {bm25: {fields: [name]}}", "retriever.bm25.fields"),
         ("retriever: {bm25: {fields: {tool: 0}}}", "no field of a tool is read"),
         ("retriever: {bm25: , tfidf: }", "needs exactly one of bm25, tfidf, python"),
-        ("retriever: {python: search}", 'expected a function, such as pkg.mod:search, found "search"'),
+        ("retriever: {python: search}", 'expected a function, such as pkg.mod:function, found "search"'),
         ("retriever: {fixture: my-search}", '"my-search" is not the name of a fixture'),
         ("retriever: {command: []}", "retriever.command: expected at least 1 entry"),
         ("retriever: {command: x, env: {A: 1}}", "retriever.env.A: expected a text, found 1; quote it"),
