@@ -40,6 +40,7 @@ class Executor:
         self._next: pytest.Item | None = None
         self._unsent_selections: str | None = None
         runtime.ahead.upcoming = self._upcoming
+        runtime.has_whole_files = whole_files
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which cases were selected, to travel with the first report."""
@@ -52,6 +53,7 @@ class Executor:
             if isinstance(item, CaseItem)
         }
         listed = self.selections()
+        self.runtime.selected = {selection.suite: selection.selected for selection in listed}
         self._unsent_selections = selections_to_json(listed) if listed else None
 
     def selections(self) -> list[Selection]:

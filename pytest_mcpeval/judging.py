@@ -100,7 +100,7 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
         suites=blessing.suites,
         tables=[table for kind in runtime.kinds.values() for table in _tables(kind, ledger, results)],
         verdict=_verdict(blessing, state),
-        notes=blessing.notes,
+        notes=[*_notes(runtime, ledger), *blessing.notes],
         session_gates=blessing.gates,
     )
 
@@ -114,6 +114,10 @@ def _tables(kind: Kind[Any], ledger: Ledger, results: Sequence[SuiteResult]) -> 
         *(kind.tables(samples) if samples else []),
         *(kind.comparison_tables(compared) if compared else []),
     ]
+
+
+def _notes(runtime: Runtime, ledger: Ledger) -> list[str]:
+    return [note for kind in runtime.kinds.values() for note in kind.notes(ledger.of_kind(kind.name))]
 
 
 def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: SessionState) -> SuiteResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&@:])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -20,6 +21,11 @@ def visible(text: str) -> str:
 def _spelled(match: re.Match[str]) -> str:
     code = ord(match.group())
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def escaped_markdown(text: str) -> str:
+    """The text as literal Markdown on one line."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def shortened(text: str, limit: int) -> str:
