@@ -55,7 +55,8 @@ _CHANGES_HERE = re.compile(
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
-    r"(?:\b(?:not|never|without|no|cannot|neither|nor|non)\b|n't\b|n’t\b)(?:\W+\w+){0,4}\W*$", re.IGNORECASE
+    r"(?:\b(?:not|never|without|no|cannot|neither|nor|non)\b|n't\b|n’t\b)(?:[^\w.:;!?]+\w+){0,4}[^\w.:;!?]*$",
+    re.IGNORECASE,
 )
 _REACH = 60
 
