@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_mcpeval.baseline import write_atomically
@@ -14,14 +14,14 @@ from pytest_mcpeval.kinds.session.critic.parsing import CriticOutput, parse
 from pytest_mcpeval.kinds.session.critic.prompt import prompt
 from pytest_mcpeval.kinds.session.critic.settings import EMBEDDED, CriticModel
 from pytest_mcpeval.kinds.session.critic.writing import embedded_critic
+from pytest_mcpeval.kinds.session.folder import Folder
+from pytest_mcpeval.kinds.session.records import TranscriptEntry
 from pytest_mcpeval.kinds.session.report import report_of
 from pytest_mcpeval.kinds.session.report_html import html
 from pytest_mcpeval.kinds.session.report_markdown import markdown
 from pytest_mcpeval.kinds.session.run import EvaluationRun, Surroundings
 from pytest_mcpeval.kinds.session.safety_rules import classify
 from pytest_mcpeval.kinds.session.state import State, StateFile
-
-CONCLUDED = ("critic_failed", "complete")
 
 
 def conclude(run: EvaluationRun, around: Surroundings) -> State:
@@ -39,7 +39,7 @@ def conclude(run: EvaluationRun, around: Surroundings) -> State:
         if file.state.attached_mcps and file.state.status != "reporting":
             _criticise(run, file, around.fixtures)
         if file.state.status == "reporting":
-            _report(run, file)
+            write_report(run.folder, file, run.entries())
         return file.state
 
 
@@ -98,14 +98,14 @@ def _record(run: EvaluationRun, file: StateFile, found: CriticOutput) -> None:
     )
 
 
-def _report(run: EvaluationRun, file: StateFile) -> None:
-    entries = run.entries()
+def write_report(folder: Folder, file: StateFile, entries: Sequence[TranscriptEntry]) -> None:
+    """Check the citations of all findings, write the report, and complete the evaluation."""
     targets = file.state.targets()
     cited = {entry.id: Cited(entry.tool, targets.get(entry.scenario_id, ())) for entry in entries}
     dangling = dangling_citations(file.state.critic_findings, cited, file.state.server_names())
     if tuple(dangling) != file.state.dangling_citations:
         file.update(dangling_citations=tuple(dangling))
     report = report_of(file.state, entries)
-    write_atomically(run.folder.report, markdown(report))
-    write_atomically(run.folder.html_report, html(report))
-    file.update(status="complete", report_path=run.folder.relative(run.folder.report))
+    write_atomically(folder.report, markdown(report))
+    write_atomically(folder.html_report, html(report))
+    file.update(status="complete", report_path=folder.relative(folder.report))

@@ -16,7 +16,7 @@ def markdown(report: Report) -> str:
     state = report.state
     names = state.server_names()
     lines = [
-        f"# MCP Evaluation: {escaped_markdown(state.eval_name)}",
+        f"# MCP Evaluation: {visible(state.eval_name)}",
         "",
         f"**Date:** {state.started}",
         f"**Duration:** {report.duration}",
