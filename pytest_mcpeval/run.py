@@ -13,7 +13,7 @@ from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
 from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-from pytest_mcpeval.kinds.session_options import SessionOptions
+from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.python_judging import PythonCases
 from pytest_mcpeval.reporting import Reporter
 from pytest_mcpeval.runtime import Runtime

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.session_options import SessionOptions, session_options
+from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
 from pytest_mcpeval.options import DATA_FILE_PATTERNS, DATASET_DIRECTORIES
 
 

@@ -38,11 +38,11 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.cli.project import root_directory, runtime_at
     from pytest_mcpeval.kinds.session.folder import Folder
     from pytest_mcpeval.kinds.session.interview import interview
+    from pytest_mcpeval.kinds.session.options import evaluation_name, name_by_time
     from pytest_mcpeval.kinds.session.report import NOTHING_TO_EVALUATE
-    from pytest_mcpeval.kinds.session_options import session_options
 
     root = root_directory(Path.cwd())
-    name = session_options(root, options.name, resume=False, restart=False).name
+    name = evaluation_name(options.name or name_by_time())
     runtime, folder = runtime_at(root), Folder(root, name)
     try:
         with folder.locked():

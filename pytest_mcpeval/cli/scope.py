@@ -43,11 +43,11 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.cli.project import root_directory, runtime_at
     from pytest_mcpeval.kinds.session.folder import Folder
+    from pytest_mcpeval.kinds.session.options import evaluation_name, only_unfinished
     from pytest_mcpeval.kinds.session.scope import approve, with_derived
-    from pytest_mcpeval.kinds.session_options import session_options
 
     root = root_directory(Path.cwd())
-    name = session_options(root, options.name, resume=options.name is None, restart=False).name
+    name = evaluation_name(options.name or only_unfinished(root, "--name"))
     runtime, folder, talk = runtime_at(root), Folder(root, name), evaluations.conversation()
     try:
         with folder.locked():
@@ -73,13 +73,14 @@ def _state(folder: Folder) -> StateFile:
 
     if not folder.state.is_file():
         raise TargetError(
-            f"there is no evaluation {folder.name!r}: begin it with pytest-mcpeval interview --name {folder.name}"
+            f"there is no evaluation {folder.name!r}: begin it with "
+            f"pytest-mcpeval interview --name {folder.name}"
         )
     file = StateFile.read(folder.state)
     if file.state.status != "scoping":
         raise TargetError(
-            f"the evaluation {folder.name!r} has the status {file.state.status!r}, expected 'scoping': hold its "
-            f"interview first, or begin another one with pytest-mcpeval interview --name"
+            f"the evaluation {folder.name!r} has the status {file.state.status!r}, expected 'scoping': hold "
+            "its interview first, or begin another one with pytest-mcpeval interview --name"
         )
     return file
 

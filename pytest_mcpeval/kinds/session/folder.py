@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_mcpeval.kinds.session_options import EVALUATIONS, PREFIX
+from pytest_mcpeval.kinds.session.options import EVALUATIONS, PREFIX
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Folder:
 
     def set_aside(self) -> None:
         """Keep the files of an evaluation that begins anew, in a folder ``replaced-1``, ``replaced-2``, …"""
-        files = [path for path in (self.transcript, self.critic_output, self.report, self.html_report)]
+        files = [self.transcript, self.critic_output, self.report, self.html_report]
         numbers = (int(path.name.rpartition("-")[2]) for path in self.path.glob("replaced-*"))
         kept = self.path / f"replaced-{max(numbers, default=0) + 1}"
         kept.mkdir()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.kinds.session.state import BEFORE_EXECUTION, State
-from pytest_mcpeval.kinds.session_options import SessionOptions
 
 Opening = Literal["begin", "begin_anew", "go_on", "resume", "read"]
 """``go_on``: this run has begun it. ``resume``: an earlier run has. ``read``: it is complete and stays so."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.opening import opening
+from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.kinds.session.records import Budget, TranscriptEntry
 from pytest_mcpeval.kinds.session.scoping import initial_state, scoped
 from pytest_mcpeval.kinds.session.spec import PlannedScenario, SessionSuite
@@ -24,7 +25,6 @@ from pytest_mcpeval.kinds.session.state import (
     seconds_between,
 )
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, read_entries
-from pytest_mcpeval.kinds.session_options import SessionOptions
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ class Approved:
 def ask_scenarios(talk: Conversation) -> list[Proposal]:
     """The scenarios that a person describes, at most 8."""
     talk.tell(
-        f"What should be tried? One scenario in each line, 1 to {MOST_SCENARIOS}; an empty line ends. For example:\n"
+        f"What should be tried? One scenario in each line, 1 to {MOST_SCENARIOS}; an empty line ends, as in\n"
         "  Find all open issues that mention X, and summarise them.\n"
         "  Search the knowledge base for Y, and compare with Z."
     )
@@ -86,7 +86,8 @@ def checked(rows: Iterable[IntakeModel], file: StateFile, talk: Conversation) ->
     found = []
     for number, row in enumerate(rows, 1):
         proposal = Proposal(row.description, targets_mcps=tuple(row.targets_mcps))
-        if all([_may_be_called(number, target, file, talk) for target in proposal.targets_mcps]):
+        answers = [_may_be_called(number, target, file, talk) for target in proposal.targets_mcps]
+        if all(answers):
             found.append(proposal)
     return found
 
@@ -165,13 +166,12 @@ def _edited(proposals: list[Proposal], request: str, talk: Conversation) -> list
 
 
 def edit(proposals: Sequence[Proposal], request: str) -> list[Proposal] | None:
-    """The list after ``drop S3``, ``rewrite S2 to …`` or ``add …``; None when the request is something else."""
+    """The list after ``drop S3``, ``rewrite S2 to …`` or ``add …``; None when it is no such request."""
     text = request.strip()
     if found := _DROP.fullmatch(text):
         index = int(found[1]) - 1
-        return (
-            [one for place, one in enumerate(proposals) if place != index] if _has(proposals, index) else None
-        )
+        kept = [one for place, one in enumerate(proposals) if place != index]
+        return kept if len(kept) < len(proposals) else None
     if found := _REWRITE.fullmatch(text):
         index = int(found[1]) - 1
         if not _has(proposals, index):

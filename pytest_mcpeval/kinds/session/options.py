@@ -33,25 +33,39 @@ def session_options(root: Path, name: str | None, *, resume: bool, restart: bool
     """
     if resume and restart:
         raise ValueError("--mcpeval-resume and --mcpeval-restart: expected one of them")
-    if name is not None and not _NAME.fullmatch(name):
-        raise ValueError(
-            f"--mcpeval-name: expected letters, digits, '.', '_' and '-', at most 80 of them, found {name!r}"
-        )
     if (resume or restart) and name is None:
-        name = _only_unfinished(root, "--mcpeval-resume" if resume else "--mcpeval-restart")
-    return SessionOptions(name or _by_time(datetime.now()), resume, restart, uuid.uuid4().hex)
+        name = only_unfinished(root, "--mcpeval-name")
+    return SessionOptions(evaluation_name(name or name_by_time()), resume, restart, uuid.uuid4().hex)
 
 
-def _by_time(moment: datetime) -> str:
-    return moment.strftime("%Y%m%d-%H%M%S")
+def evaluation_name(text: str) -> str:
+    """The text, when it can name an evaluation.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    if not _NAME.fullmatch(text):
+        expected = "a letter or digit, then letters, digits, '.', '_' and '-', at most 80 in all"
+        raise ValueError(f"name of an evaluation: expected {expected}, found {text!r}")
+    return text
 
 
-def _only_unfinished(root: Path, option: str) -> str:
+def name_by_time() -> str:
+    """The name of an evaluation that nobody named: local date and time."""
+    return datetime.now().strftime("%Y%m%d-%H%M%S")
+
+
+def only_unfinished(root: Path, option: str) -> str:
+    """The name of the one evaluation that is not complete; ``option`` is what could tell which one is meant.
+
+    Raises:
+        ValueError: There is none, or several.
+    """
     found = unfinished(root)
     if len(found) == 1:
         return found[0]
     listed = f"unfinished are {', '.join(found)}" if found else f"none in {EVALUATIONS}/ is unfinished"
-    raise ValueError(f"{option}: say which evaluation with --mcpeval-name ({listed})")
+    raise ValueError(f"say which evaluation with {option} ({listed})")
 
 
 def unfinished(root: Path) -> list[str]:
