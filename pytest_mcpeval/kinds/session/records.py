@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_mcpeval.samples import to_json
@@ -131,7 +132,8 @@ class TranscriptEntry:
         """Whether the call brought an error."""
         return (self.result_shape or "").startswith("error:")
 
-    def to_line(self) -> str:
+    @cached_property
+    def line(self) -> str:
         """The entry as one line of JSON, without its newline; what was not recorded is left out."""
         always = {name: getattr(self, name) for name in _ALWAYS}
         more = {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}

@@ -154,7 +154,7 @@ class Transcript:
             return entries[index]
 
     def _write(self, entries: tuple[TranscriptEntry, ...]) -> None:
-        write_atomically(self.path, "".join(f"{entry.to_line()}\n" for entry in entries))
+        write_atomically(self.path, "".join(f"{entry.line}\n" for entry in entries))
         self._known = (self._stamp(), entries)
 
     def _stamp(self) -> tuple[int, int, int] | None:
