@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 from pytest_mcpeval.kinds.session.critic.findings import (
@@ -118,7 +119,7 @@ def extract_summary(text: str) -> str | None:
 def _blocks(text: str) -> Iterator[_Block]:
     lines = text.split("\n")
     borders = [number for number, line in enumerate(lines) if _BORDER.match(line) or _ATTEMPT.match(line)]
-    for start, end in zip(borders, [*borders[1:], len(lines)], strict=True):
+    for start, end in pairwise([*borders, len(lines)]):
         if _LEVEL_THREE.match(lines[start]) or _ATTEMPT.match(lines[start]):
             yield _Block(lines[start], tuple(lines[start + 1 : end]))
 
