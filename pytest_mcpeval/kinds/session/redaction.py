@@ -21,29 +21,28 @@ _PERSONAL_NAME = re.compile(
     r"|pwd|session[-_]?id|\bjwt\b|bearer|signature|\botp\b|\bpin\b|passcode",
     re.IGNORECASE,
 )
+# Not \b: a token may stand behind an underscore.
+_ISSUED = r"""(?<![A-Za-z0-9])(?:
+    (?:sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|npm|pypi|xox[abeprs])[-_][\w-]{8,}
+  | (?:AKIA|ASIA)[A-Z0-9]{12,} | AIza[\w-]{20,} | ya29\.[\w-]+
+  | eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?
+  | [Bb]earer\s+[\w.~+/=-]{6,} | (?:[Bb]asic|[Dd]igest|[Tt]oken)\s+(?=\S*[\d=])[\w.~+/=-]{6,}
+)"""
+_NAMED = r"""(?P<name>["']?\b[\w.-]*
+    (?:token|secret|passw(?:or)?d|passwd|pwd|api[-_]?key|credential|cookie|authorization)
+    [\w.-]*["']?\s*[:=]\s*)["']?[^\s"',;&}]+["']?"""
+# Letters and digits, too long to be a word; or base64 with its padding.
+_RANDOM = r"""(?<![\w+/-])(?:
+    (?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+/-]) | [A-Za-z0-9+/]{24,}={1,2}
+)"""
 _VALUES = (
     (re.compile(r"[\w.%+-]+@[\w-]+(?:\.[\w-]+)+"), "<e-mail>"),
     (re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL), "<key>"),
-    (re.compile(r"\beyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?"), "<token>"),
     (re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"), HIDDEN),
-    (re.compile(r"\b(?:Bearer|Basic|Digest|Token)\s+[\w.~+/=-]{6,}", re.IGNORECASE), "<token>"),
-    (
-        re.compile(
-            r"\b(?:sk|pk|rk)[-_][\w-]{8,}|\b(?:ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|npm|pypi|xox[abeprs])"
-            r"[-_][\w-]{8,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\bya29\.[\w-]+"
-        ),
-        "<token>",
-    ),
-    (
-        re.compile(
-            r"""(?P<name>["']?\b[\w.-]*(?:token|secret|passw(?:or)?d|passwd|pwd|api[-_]?key|credential|cookie|authorization)"""
-            r"""[\w.-]*["']?\s*[:=]\s*)["']?[^\s"',;&}]+["']?""",
-            re.IGNORECASE,
-        ),
-        rf"\g<name>{HIDDEN}",
-    ),
+    (re.compile(_ISSUED, re.VERBOSE), "<token>"),
+    (re.compile(_NAMED, re.VERBOSE | re.IGNORECASE), rf"\g<name>{HIDDEN}"),
     (re.compile(r"(?<![\d.])(?:\d[ -]?){12,18}\d(?![\d.])"), "<number>"),
-    (re.compile(r"(?<![\w/+-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/-]{32,}={0,2}(?![\w/+-])"), "<token>"),
+    (re.compile(_RANDOM, re.VERBOSE), "<token>"),
 )
 
 
@@ -73,7 +72,11 @@ def args_summary(arguments: Mapping[str, Any]) -> str:
 
 def _field(name: str, value: Any) -> str:
     shown = HIDDEN if is_private_name(name) and value is not None else _value(value)
-    return f"{shortened(redacted_text(name), LONGEST_VALUE)}: {shown}"
+    return f"{_name(name)}: {shown}"
+
+
+def _name(name: str) -> str:
+    return shortened(redacted_text(" ".join(name.split())), LONGEST_VALUE)
 
 
 def _value(value: Any) -> str:
@@ -81,7 +84,7 @@ def _value(value: Any) -> str:
         # Cut only after redaction: half a token is still one.
         return _text(redacted_text(value), len(value))
     if isinstance(value, Mapping):
-        names = [shortened(redacted_text(str(name)), LONGEST_VALUE) for name in list(value)[:MOST_FIELDS]]
+        names = [_name(str(name)) for name in list(value)[:MOST_FIELDS]]
         more = ["…"] if len(value) > MOST_FIELDS else []
         return f"object{{{', '.join([*names, *more])}}}"
     if isinstance(value, (list, tuple)):

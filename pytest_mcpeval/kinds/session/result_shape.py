@@ -110,7 +110,7 @@ def _rest(count: int) -> list[str]:
 
 def _key(key: str) -> str:
     # Keys are often data: a mapping from addresses to people.
-    return shortened(redacted_text(str(key)), LONGEST_KEY)
+    return shortened(redacted_text(" ".join(str(key).split())), LONGEST_KEY)
 
 
 def _kind(value: Any) -> str:
