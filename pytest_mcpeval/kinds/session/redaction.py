@@ -32,9 +32,10 @@ _NAMED = r"""(?P<name>["']?\b[\w.-]*
     (?:token|secret|passw(?:or)?d|passwd|pwd|api[-_]?key|credential|cookie|authorization)
     [\w.-]*["']?\s*[:=]\s*)["']?[^\s"',;&}]+["']?"""
 # Letters and digits, too long to be a word; or base64 with its padding.
-_RANDOM = r"""(?<![\w+/-])(?:
-    (?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+/-]) | [A-Za-z0-9+/]{24,}={1,2}
-)"""
+_RANDOM = r"""
+    (?<![\w+/-])(?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+/-])
+  | (?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={1,2}
+"""
 _VALUES = (
     (re.compile(r"[\w.%+-]+@[\w-]+(?:\.[\w-]+)+"), "<e-mail>"),
     (re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL), "<key>"),
