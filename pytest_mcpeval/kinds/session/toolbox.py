@@ -218,7 +218,7 @@ class Toolbox:
             return
         ended: AbortReason | None = "safety_abort" if decision.verdict == "abort" else None
         self._synthetic(BLOCKED, decision.reason, ended, name, arguments)
-        raise CallRefused(f"blocked: {self._told(decision.reason)}", ended)
+        raise CallRefused(f"blocked: {self.told(decision.reason)}", ended)
 
     def _require_budget(self, name: str, arguments: Mapping[str, Any]) -> None:
         if self.calls_left > 0:
@@ -236,7 +236,7 @@ class Toolbox:
             is_mcp=False,
             args_summary=self._summary(arguments),
             result_shape=NOT_DISPATCHED,
-            justification=self._told(reason),
+            justification=shortened(self.told(reason), _LONGEST_JUSTIFICATION),
             blocked_tool=self._name(refused),
             abort_reason=ended,
         )
@@ -256,7 +256,9 @@ class Toolbox:
             tool=self._name(name),
             is_mcp=is_mcp,
             args_summary=self._summary(arguments),
-            justification=None if justification is None else self._told(justification),
+            justification=None
+            if justification is None
+            else shortened(self.told(justification), _LONGEST_JUSTIFICATION),
             args_digest=digest(arguments, name, self._guard.digest_key),
             argument_sources=self._seen.sources(arguments) if sources else (),
         )
@@ -264,10 +266,11 @@ class Toolbox:
         return entry
 
     def _name(self, name: str) -> str:
-        return shortened(self._told(name), _LONGEST_NAME)
+        return shortened(self.told(name), _LONGEST_NAME)
 
-    def _told(self, text: str) -> str:
-        return shortened(redacted_text(redact(text, self._guard.secrets)), _LONGEST_JUSTIFICATION)
+    def told(self, text: str) -> str:
+        """A text as it may be written down: without secrets, those of the servers among them."""
+        return redacted_text(redact(text, self._guard.secrets))
 
     def _summary(self, arguments: Mapping[str, Any]) -> str:
         return args_summary(redact_data(arguments, self._guard.secrets))

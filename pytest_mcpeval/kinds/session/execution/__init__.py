@@ -8,10 +8,8 @@ from typing import Any
 from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.session.execution.agents import Account, run_agent
 from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome
-from pytest_mcpeval.kinds.session.redaction import redacted_text
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.servers.variables import redact
 from pytest_mcpeval.text import shortened
 
 __all__ = ["execute"]
@@ -68,7 +66,6 @@ def _account(scenario: Scenario, toolbox: Toolbox, fixtures: Mapping[str, Any]) 
 
 def _outcome(scenario: Scenario, toolbox: Toolbox, account: Account, started: str) -> ScenarioOutcome:
     reason = toolbox.abort_reason
-    answer = redacted_text(redact(account.answer, toolbox.guard.secrets))
     return ScenarioOutcome(
         scenario_id=scenario.id,
         status="aborted" if reason else "complete",
@@ -76,6 +73,6 @@ def _outcome(scenario: Scenario, toolbox: Toolbox, account: Account, started: st
         started=started,
         ended=toolbox.guard.now(),
         abort_reason=reason,
-        answer=shortened(answer, KEPT_CHARACTERS),
+        answer=shortened(toolbox.told(account.answer), KEPT_CHARACTERS),
         checks=account.checks,
     )

@@ -86,5 +86,5 @@ def after_failure(toolbox: Toolbox, reason: str, message: str, *, late: bool, an
         toolbox.guard.trip_wallclock(toolbox.scenario_id)
     if toolbox.abort_reason is not None:
         return Account(answer)
-    check = Check({"type": "agent"}, "failed", f"the agent {message}", {"reason": reason})
+    check = Check({"type": "agent"}, "failed", toolbox.told(f"the agent {message}"), {"reason": reason})
     return Account(answer, (check,))
