@@ -74,6 +74,9 @@ class EvaluationRun:
     def _open(self, around: Surroundings) -> StateFile:
         file = StateFile.read(self.folder.state) if self.folder.state.is_file() else None
         if self._file is not None and file is not None:
+            if any(entry.status == "running" for entry in file.state.execution):
+                # Whoever began it held the lock, and has died since this process last looked.
+                self._take_over(file, around, again=False)
             return file
         decision = opening(None if file is None else file.state, self.options, self.suite.key)
         if decision == "begin_anew":
