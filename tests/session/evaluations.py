@@ -92,16 +92,10 @@ class SessionProject:
         kept = {key: value for key, value in content.items() if value is not None}
         return self.project.write_json(name, kept)
 
-    def run(self, *arguments: str, name: str = "one", columns: int = 160, **environ: str) -> Run:
+    def run(self, *arguments: str, name: str = "one", columns: int = 160) -> Run:
         """Run the session file as an evaluation of that name."""
         return self.project.run(
-            "datasets",
-            "--mcpeval-name",
-            name,
-            *arguments,
-            columns=columns,
-            HOME=str(self.project.path),
-            **environ,
+            "datasets", "--mcpeval-name", name, *arguments, columns=columns, HOME=str(self.project.path)
         )
 
     def evaluation(self, name: str = "one") -> Evaluation:
