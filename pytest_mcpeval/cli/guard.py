@@ -78,8 +78,9 @@ def _guard(suite: SessionSuite, options: argparse.Namespace, runtime: Runtime) -
 
 def _serve(guard: Guard, scenario: str, runtime: Runtime) -> int:
     from pytest_mcpeval.kinds.session.guard_server import serve_stdio
+    from pytest_mcpeval.kinds.session.toolbox import Toolbox
 
-    toolbox = guard.toolbox(scenario)
+    toolbox = Toolbox(guard, scenario)
     try:
         serve_stdio(toolbox)
     finally:

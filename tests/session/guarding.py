@@ -11,6 +11,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.session.guard import Guard, utc_now
 from pytest_mcpeval.kinds.session.records import Budget, ServerScope, TranscriptEntry
+from pytest_mcpeval.kinds.session.toolbox import Toolbox
 from pytest_mcpeval.kinds.session.transcript import Transcript
 from pytest_mcpeval.servers import Connections, ServerDefinition
 from pytest_mcpeval.servers.connection import Connection
@@ -50,6 +51,10 @@ class Guarded:
     servers: Mapping[str, NotesServer]
     connections: Connections
     counts: list[tuple[str, int]] = field(default_factory=list)
+
+    def toolbox(self, scenario: str = "S1") -> Toolbox:
+        """What the agent of a scenario has."""
+        return Toolbox(self.guard, scenario)
 
     @property
     def lines(self) -> tuple[TranscriptEntry, ...]:

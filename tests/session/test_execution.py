@@ -21,7 +21,7 @@ TASK = "Count the notes"
 def carried_out(found: Guarded, agent: str, scenario: str = "S1", **fixtures: Any) -> ScenarioOutcome:
     model = AgentModel.model_validate(agent)
     planned = Scenario(scenario, TASK, agent=model)
-    return execute(planned, found.guard.toolbox(scenario), fixtures=fixtures)
+    return execute(planned, found.toolbox(scenario), fixtures=fixtures)
 
 
 def by(name: str) -> str:

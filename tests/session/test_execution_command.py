@@ -25,7 +25,7 @@ CONFIG = "{mcp_config}"
 
 def carried_out(found: Guarded, *command: str, task: str = "Count", **fields: Any) -> ScenarioOutcome:
     agent = AgentModel.model_validate({"command": list(command), "directory": str(HERE), **fields})
-    return execute(Scenario("S1", task, agent=agent), found.guard.toolbox("S1"))
+    return execute(Scenario("S1", task, agent=agent), found.toolbox("S1"))
 
 
 def children() -> set[int]:
@@ -103,7 +103,7 @@ def test_what_a_program_reports_of_other_tools_is_recorded(tmp_path: Path) -> No
 
 def test_reports_beyond_the_budget_end_the_scenario_and_are_kept(tmp_path: Path) -> None:
     with guarded(tmp_path, reading(), calls=1) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         for _ in range(3):
             toolbox.report("Bash", {}, "why", "none")
         assert toolbox.abort_reason == "call_budget"
@@ -145,4 +145,4 @@ def test_a_directory_that_does_not_exist_is_an_error_of_the_run(tmp_path: Path) 
         guarded(tmp_path, reading()) as found,
         pytest.raises(TargetError, match="its directory does not exist"),
     ):
-        execute(Scenario("S1", "task", agent=agent), found.guard.toolbox("S1"))
+        execute(Scenario("S1", "task", agent=agent), found.toolbox("S1"))

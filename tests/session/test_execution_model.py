@@ -17,7 +17,7 @@ from tests.session.guarding import Guarded, guarded, reading
 
 def carried_out(found: Guarded, model: str, **fields: Any) -> ScenarioOutcome:
     agent = AgentModel.model_validate({"model": model, **fields})
-    return execute(Scenario("S1", "Count the notes", agent=agent), found.guard.toolbox("S1"))
+    return execute(Scenario("S1", "Count the notes", agent=agent), found.toolbox("S1"))
 
 
 def made(name: str) -> str:

@@ -28,7 +28,7 @@ JOIN: Written = {
 
 def carried_out(found: Guarded, *written: Written) -> ScenarioOutcome:
     steps = steps_of([StepModel.model_validate(step) for step in written], BUILTIN, Path.cwd())
-    return execute(Scenario("S1", "task", steps=steps), found.guard.toolbox("S1"))
+    return execute(Scenario("S1", "task", steps=steps), found.toolbox("S1"))
 
 
 def verdicts(outcome: ScenarioOutcome) -> list[tuple[int | None, str, str]]:

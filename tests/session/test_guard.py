@@ -39,7 +39,7 @@ def refusal(toolbox: Toolbox, tool: str, **arguments: Any) -> CallRefused:
 
 def test_a_permitted_call_is_answered_and_leaves_one_complete_line(tmp_path: Path) -> None:
     with guarded(tmp_path, reading()) as found:
-        response = found.guard.toolbox("S1").call_now("mcp__notes__list_notes", {"limit": 2})
+        response = found.toolbox("S1").call_now("mcp__notes__list_notes", {"limit": 2})
     assert response.structured["next_cursor"] == "2"
     (line,) = found.lines
     assert (line.id, line.scenario_id, line.tool, line.is_mcp) == (
@@ -61,7 +61,7 @@ def test_the_line_is_there_before_the_call_and_completed_after_it(tmp_path: Path
         server = found.servers["notes"]
         server.gate.clear()
         with ThreadPoolExecutor() as threads:
-            call = threads.submit(found.guard.toolbox("S1").call_now, "mcp__notes__hold", {"name": "gate"})
+            call = threads.submit(found.toolbox("S1").call_now, "mcp__notes__hold", {"name": "gate"})
             while not server.received:
                 assert not call.done()
             assert found.brief == [("S1-001", "mcp__notes__hold", None)]
@@ -73,7 +73,7 @@ def test_the_line_is_there_before_the_call_and_completed_after_it(tmp_path: Path
 
 def test_calls_of_a_skipped_server_are_blocked_and_the_scenario_goes_on(tmp_path: Path) -> None:
     with guarded(tmp_path, {"notes": reading(), "secret": SKIPPED}) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         refused = refusal(toolbox, "mcp__secret__get_note", id="n1")
         assert (refused.reason, refused.ended) == ("blocked: MCP disposition is 'skip'", None)
         toolbox.call_now("mcp__notes__get_note", {"id": "n1"})
@@ -96,13 +96,13 @@ def test_a_skipped_server_is_not_even_started(tmp_path: Path) -> None:
     scopes = {"secret": SKIPPED}
     with guarded(tmp_path, scopes, definitions={"secret": definition}) as found:
         assert found.guard.tools() == []
-        refusal(found.guard.toolbox("S1"), "mcp__secret__get_note")
+        refusal(found.toolbox("S1"), "mcp__secret__get_note")
     assert not started.exists()
 
 
 def test_a_read_only_server_refuses_changes_and_the_scenario_goes_on(tmp_path: Path) -> None:
     with guarded(tmp_path, reading()) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         for tool in ("create_note", "delete_note", "get_or_create_note"):
             assert refusal(toolbox, f"mcp__notes__{tool}").ended is None
         toolbox.call_now("mcp__notes__get_note")
@@ -113,11 +113,11 @@ def test_a_read_only_server_refuses_changes_and_the_scenario_goes_on(tmp_path: P
 
 def test_what_cannot_be_told_apart_ends_the_scenario_and_no_other(tmp_path: Path) -> None:
     with guarded(tmp_path, reading()) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         assert refusal(toolbox, "mcp__notes__frobnicate").ended == "safety_abort"
         assert refusal(toolbox, "mcp__notes__get_note").ended == "safety_abort"
         assert toolbox.abort_reason == "safety_abort"
-        found.guard.toolbox("S2").call_now("mcp__notes__get_note")
+        found.toolbox("S2").call_now("mcp__notes__get_note")
         assert found.received() == ["get_note"]
     assert [(line.id, line.tool, line.abort_reason) for line in found.lines] == [
         ("S1-001", "__blocked__", "safety_abort"),
@@ -127,7 +127,7 @@ def test_what_cannot_be_told_apart_ends_the_scenario_and_no_other(tmp_path: Path
 
 def test_a_change_outside_the_sandbox_ends_the_scenario(tmp_path: Path) -> None:
     with guarded(tmp_path, sandboxed("notebook: eval-playground")) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         toolbox.call_now("mcp__notes__create_note", {"notebook": "eval-playground", "text": "x"})
         outside = refusal(toolbox, "mcp__notes__create_note", notebook="eval-playground-production")
         assert outside.ended == "safety_abort"
@@ -144,7 +144,7 @@ def test_what_is_judged_is_what_is_sent(tmp_path: Path) -> None:
 
     arguments = Sly(notebook="eval-playground")
     with guarded(tmp_path, sandboxed("eval-playground")) as found:
-        begun = found.guard.toolbox("S1")._begin("mcp__notes__create_note", arguments, 5)
+        begun = found.toolbox("S1")._begin("mcp__notes__create_note", arguments, 5)
         arguments["notebook"] = "production"
         assert begun.arguments == {"notebook": "eval-playground"}
 
@@ -160,7 +160,7 @@ def test_calls_of_what_does_not_exist_leave_a_line(tmp_path: Path, tool: str, re
         tmp_path, {"notes": replace(scope, server="notes")}, definitions={"notes": definition}
     ) as found:
         with pytest.raises(CallError) as caught:
-            found.guard.toolbox("S1").call_now(tool)
+            found.toolbox("S1").call_now(tool)
         assert caught.value.reason == "unknown_tool"
     assert found.brief == [("S1-001", tool, reason)]
     assert found.counts == [("S1", 1)]
@@ -168,14 +168,14 @@ def test_calls_of_what_does_not_exist_leave_a_line(tmp_path: Path, tool: str, re
 
 def test_errors_of_tools_are_answers_and_shapes(tmp_path: Path) -> None:
     with guarded(tmp_path, sandboxed("it broke: HTTP 403")) as found:
-        response = found.guard.toolbox("S1").call_now("mcp__notes__fail", {"message": "it broke: HTTP 403"})
+        response = found.toolbox("S1").call_now("mcp__notes__fail", {"message": "it broke: HTTP 403"})
         assert response.is_error
     assert found.brief == [("S1-001", "mcp__notes__fail", "error:403")]
 
 
 def test_names_with_the_separator_go_to_the_longest_server_that_fits(tmp_path: Path) -> None:
     with guarded(tmp_path, {"notes": SKIPPED_NOTES, "notes__old": reading("notes__old")}) as found:
-        found.guard.toolbox("S1").call_now("mcp__notes__old__get_note")
+        found.toolbox("S1").call_now("mcp__notes__old__get_note")
         assert found.received("notes__old") == ["get_note"]
         assert found.received("notes") == []
 
@@ -199,14 +199,14 @@ def test_every_server_needs_a_disposition(tmp_path: Path) -> None:
 
 def test_the_call_after_the_last_one_is_not_made(tmp_path: Path) -> None:
     with guarded(tmp_path, reading(), calls=3) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         for _ in range(3):
             toolbox.call_now("mcp__notes__get_note")
         assert (toolbox.calls_left, toolbox.abort_reason) == (0, None)
         assert refusal(toolbox, "mcp__notes__get_note").ended == "call_budget"
         assert refusal(toolbox, "mcp__notes__get_note").ended == "call_budget"
         assert len(found.received()) == 3
-        found.guard.toolbox("S2").call_now("mcp__notes__get_note")
+        found.toolbox("S2").call_now("mcp__notes__get_note")
     assert [line.id for line in found.lines] == ["S1-001", "S1-002", "S1-003", "S1-004", "S2-001"]
     last = found.lines[3]
     assert (last.tool, last.is_mcp, last.justification) == ("__budget_abort__", False, "call budget exceeded")
@@ -216,7 +216,7 @@ def test_the_call_after_the_last_one_is_not_made(tmp_path: Path) -> None:
 
 def test_blocked_calls_count_for_nothing(tmp_path: Path) -> None:
     with guarded(tmp_path, reading(), calls=1) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         for _ in range(5):
             refusal(toolbox, "mcp__notes__delete_note")
         toolbox.call_now("mcp__notes__get_note")
@@ -226,7 +226,7 @@ def test_blocked_calls_count_for_nothing(tmp_path: Path) -> None:
 
 def test_parallel_calls_share_the_budget_and_one_abort(tmp_path: Path) -> None:
     with guarded(tmp_path, reading(), calls=7) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
 
         async def work() -> list[Any]:
             calls = (toolbox.call("mcp__notes__get_note", {"id": f"n{n}"}) for n in range(25))
@@ -249,13 +249,13 @@ def test_the_largest_budget_has_three_digits() -> None:
 def test_the_time_of_the_session_ends_all_scenarios_with_one_line(tmp_path: Path) -> None:
     clock = Clock()
     with guarded(tmp_path, reading(), minutes=1, clock=clock) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         clock.advance(59)
         toolbox.call_now("mcp__notes__get_note")
         assert not found.guard.wallclock_exceeded()
         clock.advance(1)
         for scenario in ("S1", "S2"):
-            assert refusal(found.guard.toolbox(scenario), "mcp__notes__get_note").ended == "wallclock"
+            assert refusal(found.toolbox(scenario), "mcp__notes__get_note").ended == "wallclock"
         assert found.guard.wallclock_exceeded()
         assert len(found.received()) == 1
     assert [line.tool for line in found.lines] == ["mcp__notes__get_note", "__wallclock_abort__"]
@@ -266,7 +266,7 @@ def test_the_time_of_the_session_ends_all_scenarios_with_one_line(tmp_path: Path
 
 def test_a_call_that_outlasts_the_session_is_cut_short(tmp_path: Path) -> None:
     with guarded(tmp_path, sandboxed("x"), minutes=0.02) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         with pytest.raises(CallError) as caught:
             toolbox.call_now("mcp__notes__wait", {"seconds": 60, "name": "x"})
         assert caught.value.reason == "timeout"
@@ -279,7 +279,7 @@ def test_a_call_that_outlasts_the_session_is_cut_short(tmp_path: Path) -> None:
 
 def test_a_cancelled_call_is_completed_as_such(tmp_path: Path) -> None:
     with guarded(tmp_path, sandboxed("x")) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
 
         async def work() -> None:
             with pytest.raises(TimeoutError):
@@ -296,7 +296,7 @@ def test_a_cancelled_call_is_completed_as_such(tmp_path: Path) -> None:
 def test_other_tools_are_recorded_with_their_justification(tmp_path: Path) -> None:
     why = "no attached MCP covers this step: the ids are joined with a table on disk"
     with guarded(tmp_path, reading(), calls=2) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         with toolbox.recorded("Bash", {"command": "sort ids"}, justification=why) as use:
             assert found.brief == [("S1-001", "Bash", None)]
             use.result = ["a", "b"]
@@ -321,7 +321,7 @@ def test_other_tools_are_recorded_with_their_justification(tmp_path: Path) -> No
 
 def test_uses_without_justification_and_mcp_tools_are_not_recorded(tmp_path: Path) -> None:
     with guarded(tmp_path, reading()) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         with (
             pytest.raises(ValueError, match="needs a justification"),
             toolbox.recorded("Bash", justification=" "),
@@ -343,7 +343,7 @@ def test_the_evaluations_own_files_are_housekeeping(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "link").symlink_to(tmp_path / "elsewhere")
     with guarded(folder, reading()) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         for tool, path in [
             ("Read", folder / "state.json"),
             ("Write", folder / "deep" / "notes.md"),
@@ -366,7 +366,7 @@ def test_the_evaluations_own_files_are_housekeeping(tmp_path: Path) -> None:
 
 def test_where_arguments_came_from_is_noted(tmp_path: Path) -> None:
     with guarded(tmp_path, {"notes": reading(), "other": reading("other")}) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         toolbox.call_now("mcp__notes__list_notes", {"limit": 2})
         toolbox.call_now("mcp__notes__get_note", {"id": "acme/notes#101"})
         toolbox.call_now("mcp__other__get_note", {"id": "101", "limit": 10, "title": "Note"})
@@ -438,7 +438,7 @@ def test_no_call_reaches_what_it_must_not(
 ) -> None:
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as name:
         found = _again(three_servers, Path(name))
-        toolboxes = {scenario: found.guard.toolbox(scenario) for scenario in SCENARIOS}
+        toolboxes = {scenario: found.toolbox(scenario) for scenario in SCENARIOS}
         for scenario, server, tool, arguments in calls:
             with suppress(CallRefused, CallError):
                 toolboxes[scenario].call_now(f"mcp__{server}__{tool}", arguments)

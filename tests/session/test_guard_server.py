@@ -35,7 +35,7 @@ def text_of(result: Any) -> str:
 def test_in_process_it_lists_and_calls_the_tools_of_servers(tmp_path: Path) -> None:
     scopes = {"notes": reading(), "other": reading("other"), "secret": ServerScope("secret", "skip")}
     with guarded(tmp_path, scopes) as found:
-        server = guard_server(found.guard.toolbox("S1"))
+        server = guard_server(found.toolbox("S1"))
 
         async def work() -> None:
             async with Client(server) as client:
@@ -152,7 +152,7 @@ def test_no_argument_makes_up_for_a_path_outside(tmp_path: Path, content: str) -
     outside = [str(shared / "evil.txt"), f"{shared}/../shared/evil.txt", f"{shared}/sub/../evil.txt"]
     with guarded(tmp_path, scope, definitions={"fs": definition}) as found:
         for number, path in enumerate(outside):
-            toolbox = found.guard.toolbox(f"S{number + 1}")
+            toolbox = found.toolbox(f"S{number + 1}")
             with pytest.raises(Exception, match="outside the test resources"):
                 toolbox.call_now("mcp__fs__write_file", {"path": path, "content": content})
             with pytest.raises(Exception, match="safety_abort"):
@@ -194,7 +194,7 @@ def test_the_command_says_what_is_wrong_with_its_file(tmp_path: Path) -> None:
 
 def test_programs_reach_the_guard_through_its_socket(tmp_path: Path) -> None:
     with guarded(tmp_path, reading()) as found:
-        with GuardSocket(found.guard.toolbox("S1"), tmp_path / "socket") as socket:
+        with GuardSocket(found.toolbox("S1"), tmp_path / "socket") as socket:
             config = socket.mcp_config()["mcpServers"]
             assert list(config) == [SERVER_NAME]
             server = config[SERVER_NAME]

@@ -134,7 +134,7 @@ def test_the_raw_value_never_reaches_the_disk(tmp_path: Path, monkeypatch: pytes
     )
     values = [*SECRETS, "plain-words-as-secret"]
     with guarded(tmp_path, reading(), calls=99, definitions={"notes": definition}) as found:
-        toolbox = found.guard.toolbox("S1")
+        toolbox = found.toolbox("S1")
         for value in values:
             toolbox.call_now("mcp__notes__get_note", {"id": value})
             with toolbox.recorded(
@@ -153,6 +153,6 @@ def test_the_raw_value_never_reaches_the_disk(tmp_path: Path, monkeypatch: pytes
 def test_reasons_for_refusals_tell_no_secret_either(tmp_path: Path) -> None:
     with guarded(tmp_path, sandboxed("repo: x")) as found:
         with pytest.raises(CallRefused) as caught:
-            found.guard.toolbox("S1").call_now("mcp__notes__create_note", {SECRETS[0]: "/etc/passwd"})
+            found.toolbox("S1").call_now("mcp__notes__create_note", {SECRETS[0]: "/etc/passwd"})
         assert SECRETS[0] not in caught.value.reason
         assert SECRETS[0] not in (found.lines[0].justification or "")

@@ -25,7 +25,6 @@ from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerSt
 from pytest_mcpeval.servers.variables import secrets as secrets_of
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.session.toolbox import Toolbox
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.servers.tools import Tool
@@ -62,7 +61,7 @@ class CallTarget:
 
 
 class Guard:
-    """The servers of one evaluation, each with what a person allowed; every scenario gets a `toolbox`.
+    """The servers of one evaluation, each with what a person allowed; agents get a `Toolbox` in front of it.
 
     ``transcript`` and ``budget`` are those of the whole session. ``on_count`` is called under the lock of the
     transcript, on whatever thread made the call. A server that is skipped is never connected to.
@@ -97,12 +96,6 @@ class Guard:
         self.secrets: dict[str, str] = {}
         for definition in servers.values():
             self.secrets |= secrets_of(definition, environ)
-
-    def toolbox(self, scenario_id: str) -> Toolbox:
-        """What the agent of a scenario makes its calls with."""
-        from pytest_mcpeval.kinds.session.toolbox import Toolbox
-
-        return Toolbox(self, scenario_id)
 
     def tools(self) -> list[GuardedTool]:
         """The tools an agent may try: those of all servers that are not skipped, as far as they list them."""

@@ -143,6 +143,7 @@ class EvaluationRun:
 
     def _carry_out(self, planned: PlannedScenario, file: StateFile, around: Surroundings) -> None:
         from pytest_mcpeval.kinds.session.execution import execute
+        from pytest_mcpeval.kinds.session.toolbox import Toolbox
 
         guard = self._guard_on(file, around)
         count = call_count(self.entries(), planned.id)
@@ -151,7 +152,8 @@ class EvaluationRun:
         )
         try:
             self._require_servers(planned, around)
-            outcome = execute(planned.scenario, guard.toolbox(planned.id), fixtures=around.fixtures)
+            toolbox = Toolbox(guard, planned.id)
+            outcome = execute(planned.scenario, toolbox, fixtures=around.fixtures)
         except (TargetError, ServerStartError, ServerConfigError) as error:
             file.set_execution(_failed(file.state, planned.id, str(error)))
             return
