@@ -11,6 +11,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from pytest_mcpeval.kinds.session.transcript import Transcript, call_count
 from pytest_mcpeval.servers import CallError, ServerDefinition
 from tests.session.guarding import Clock, Guarded, guarded, reading, sandboxed
 from tests.session.notes_server import TOOLS
+from tests.session.safety_table import ARGUMENTS as SHAPES
 
 SKIPPED = ServerScope("secret", "skip")
 
@@ -380,8 +382,8 @@ def test_where_arguments_came_from_is_noted(tmp_path: Path) -> None:
 
 # Whatever an agent tries
 
-WORD = st.sampled_from([*sorted(READING), *sorted(CHANGING), "note", "frob", "or"])
-TOOL = st.one_of(st.sampled_from(sorted(TOOLS)), st.lists(WORD, min_size=1, max_size=3).map("_".join))
+WORDS = [*sorted(READING), *sorted(CHANGING), "note", "frob", "or"]
+TOOL = st.sampled_from([*sorted(TOOLS), *WORDS, *map("_".join, product(WORDS, repeat=2))])
 VALUE = st.one_of(
     st.sampled_from(
         ["eval-playground", "playground", "eval", "eval-playground-production", "prod", "", "/etc", "-"]
@@ -390,12 +392,13 @@ VALUE = st.one_of(
     st.integers(0, 5),
     st.none(),
 )
-ARGUMENTS = st.dictionaries(
+MADE_UP = st.dictionaries(
     st.sampled_from(["notebook", "text", "id", "items"]),
     st.one_of(VALUE, st.lists(VALUE, max_size=2), st.dictionaries(st.sampled_from("ab"), VALUE, max_size=2)),
     max_size=3,
 )
 SCENARIOS = [f"S{number}" for number in range(1, 26)]
+ARGUMENTS = st.sampled_from([arguments for _, arguments, _ in SHAPES]) | MADE_UP
 CALLS = st.lists(
     st.tuples(st.sampled_from(SCENARIOS), st.sampled_from(["reader", "sandbox", "secret"]), TOOL, ARGUMENTS),
     min_size=40,
