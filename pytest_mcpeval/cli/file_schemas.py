@@ -55,7 +55,8 @@ def project_schema() -> Schema:
         }
     }
     for name, kind in registered_kinds(BUILTIN).items():
-        entry = _schema_of(kind.settings_model)
+        # Models of several kinds have the same names.
+        entry = _schema_of(kind.settings_model, f"{name}.")
         definitions |= entry.pop("$defs", {})
         entry["properties"]["files"] = _files()
         properties[name] = {"type": "array", "items": entry, "description": f"settings of {name} suites"}
@@ -109,9 +110,11 @@ def _files() -> Schema:
     }
 
 
-def _schema_of(model: type[BaseModel]) -> Schema:
-    """The schema of a model, each key in both spellings."""
-    schema = model.model_json_schema()
+def _schema_of(model: type[BaseModel], prefix: str = "") -> Schema:
+    """The schema of a model, each key in both spellings; ``prefix`` is put before the names in ``$defs``."""
+    schema = model.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+    if "$defs" in schema:
+        schema["$defs"] = {f"{prefix}{name}": inner for name, inner in schema["$defs"].items()}
     for found in (schema, *schema.get("$defs", {}).values()):
         _spell_both_ways(found)
     return schema
