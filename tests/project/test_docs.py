@@ -19,6 +19,7 @@ from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.scenario import schema
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.kinds.session import schema as session
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.servers.schema import ServerEntry
 from pytest_mcpeval.settings import Settings
@@ -84,6 +85,10 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("retrieval.md", retrieval.GatesModel),
         ("retrieval.md", retrieval.RetrievalSettings),
         ("retrieval.md", retrieval.QueryModel),
+        ("sessions.md", session.SessionSettings),
+        ("sessions.md", session.ScenarioModel),
+        ("sessions.md", session.DispositionModel),
+        ("sessions.md", session.GatesModel),
         ("servers.md", ServerEntry),
     ],
 )
@@ -128,6 +133,8 @@ def test_examples_load(block: CodeBlock, tmp_path: Path) -> None:
         assert [BUILTIN.parse(rule).name for rule in data]
     elif "tests" in data:
         load_scenario(block, tmp_path)
+    elif "scenarios" in data:
+        load_session(block, data, tmp_path)
     else:
         load_project_file(block, data, tmp_path)
 
@@ -138,6 +145,16 @@ def load_scenario(block: CodeBlock, directory: Path) -> None:
     suite = runtime_at(directory).suite(write(directory / "example.yaml", block.text))
     assert suite is not None
     assert suite.cases
+
+
+def load_session(block: CodeBlock, data: Any, directory: Path) -> None:
+    server = {"command": "a-server"}
+    write(
+        directory / "mcpeval.yaml", yaml.safe_dump({"servers": dict.fromkeys(data["dispositions"], server)})
+    )
+    suite = runtime_at(directory).suite(write(directory / "example.scenarios.yaml", block.text))
+    assert suite is not None
+    assert len(suite.cases) == len(data["scenarios"]) + 1
 
 
 def load_project_file(block: CodeBlock, data: Any, directory: Path) -> None:

@@ -254,3 +254,20 @@ def test_evaluations_are_named_by_date_and_time(tmp_path: Path) -> None:
     assert run.status == 0
     (folder,) = (tmp_path / "mcp-evals").iterdir()
     assert folder.name.removeprefix("mcp-eval-").replace("-", "").isdecimal()
+
+
+def test_no_credential_of_an_answer_reaches_the_disk(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    step = {**call("echo", text="hello"), "expect": [{"type": "equals", "value": "else"}]}
+    made = SessionProject.at(tmp_path, scenario(step))
+    source = (tmp_path / "server.py").read_text()
+    made.project.write(
+        "server.py", source.replace("    return text\n", f'    return text + " {secret}"\n', 1)
+    )
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    assert "✗ step 1" in run.out or "✗" in run.out
+    files = [*made.evaluation().path.iterdir(), *(tmp_path / "report").iterdir()]
+    assert len(files) >= 7
+    assert [path.name for path in files if path.is_file() and secret in path.read_text()] == []
+    assert secret not in run.out

@@ -13,6 +13,7 @@ from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.opening import opening
 from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.kinds.session.records import Budget, TranscriptEntry
+from pytest_mcpeval.kinds.session.redaction import redacted_text
 from pytest_mcpeval.kinds.session.scoping import initial_state, scoped
 from pytest_mcpeval.kinds.session.spec import PlannedScenario, SessionSuite
 from pytest_mcpeval.kinds.session.state import (
@@ -26,6 +27,7 @@ from pytest_mcpeval.kinds.session.state import (
 )
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, read_entries
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
+from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard
@@ -165,7 +167,10 @@ class EvaluationRun:
                 abort_reason=outcome.abort_reason,
                 started=outcome.started,
                 ended=outcome.ended,
-                outcome=Outcome(answer=outcome.answer, checks=tuple(vars(check) for check in outcome.checks)),
+                outcome=Outcome(
+                    answer=outcome.answer,
+                    checks=tuple(_redacted(vars(check), guard.secrets) for check in outcome.checks),
+                ),
             )
         )
 
@@ -203,6 +208,17 @@ class EvaluationRun:
             calls_per_scenario=state.config.call_budget_per_scenario,
             wallclock_minutes=state.config.wallclock_budget_minutes,
         )
+
+
+def _redacted(data: Any, secrets: Mapping[str, str]) -> Any:
+    """What a check says may hold parts of an answer: no credential in it may reach the disk."""
+    if isinstance(data, str):
+        return redacted_text(redact(data, secrets))
+    if isinstance(data, Mapping):
+        return {key: _redacted(value, secrets) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_redacted(value, secrets) for value in data]
+    return data
 
 
 def _is_over(state: State, scenario: str) -> bool:
