@@ -266,6 +266,15 @@ def test_the_time_of_the_session_ends_all_scenarios_with_one_line(tmp_path: Path
     assert found.guard.tripped_at == last.ts
 
 
+def test_the_end_of_the_session_is_written_down_once_however_many_find_out(tmp_path: Path) -> None:
+    clock = Clock()
+    with guarded(tmp_path, reading(), minutes=1, clock=clock) as found:
+        clock.advance(60)
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(found.guard.trip_wallclock, ["S1", "S2", "S3"] * 3))
+        assert [line.tool for line in found.lines] == ["__wallclock_abort__"]
+
+
 def test_a_call_that_outlasts_the_session_is_cut_short(tmp_path: Path) -> None:
     with guarded(tmp_path, sandboxed("x"), minutes=0.02) as found:
         toolbox = found.toolbox("S1")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -194,8 +196,8 @@ def test_the_command_says_what_is_wrong_with_its_file(tmp_path: Path) -> None:
 
 def test_programs_reach_the_guard_through_its_socket(tmp_path: Path) -> None:
     with guarded(tmp_path, reading()) as found:
-        with GuardSocket(found.toolbox("S1"), tmp_path / "socket") as socket:
-            config = socket.mcp_config()["mcpServers"]
+        with GuardSocket(found.toolbox("S1"), tmp_path / "socket") as listening:
+            config = listening.mcp_config()["mcpServers"]
             assert list(config) == [SERVER_NAME]
             server = config[SERVER_NAME]
             parameters = StdioServerParameters(command=server["command"], args=server["args"])
@@ -215,3 +217,14 @@ def test_programs_reach_the_guard_through_its_socket(tmp_path: Path) -> None:
         assert gone.returncode == 1
         assert "the guard is gone" in gone.stderr
     assert sorted(line.id for line in found.lines) == ["S1-001", "S1-002"]
+
+
+def test_clients_that_stay_are_sent_away_at_the_end(tmp_path: Path) -> None:
+    with guarded(tmp_path, reading()) as found, socket.socket(socket.AF_UNIX) as client:
+        with GuardSocket(found.toolbox(), tmp_path / "socket"):
+            client.connect(str(tmp_path / "socket"))
+            client.sendall(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+            assert json.loads(client.recv(65_536))["id"] == 1
+        client.settimeout(0)
+        assert client.recv(1) == b""
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("mcpeval-guard-c")]

@@ -19,7 +19,13 @@ MOST_VALUES = 5_000
 
 _SHORTEST, _LONGEST = 3, 200
 _SHORTEST_PART = 4
-_SMALLEST_NUMBER = 1_000
+# Smaller numbers in a result are counts and sizes, the same by coincidence.
+_SMALLEST_RESULT, _SMALLEST_ARGUMENT = 1_000, 10
+_DEEPEST = 50
+_COUNTING = re.compile(
+    r"(?:limit|offset|page|size|count|head|tail|depth|first|last|top|skip|max|min|length|line)[a-z]*(?:\[\d+\])?$",
+    re.IGNORECASE,
+)
 _PARTS = re.compile(r"[^\W_]+")
 _NUMBER_AT_END = re.compile(r"[#/!-](\d{2,})$")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d?:\d\d")
@@ -49,7 +55,9 @@ class SeenValues:
     def sources(self, arguments: Mapping[str, Any]) -> tuple[ArgumentSource, ...]:
         """The arguments that were seen before, each with the latest result it was in."""
         found: list[ArgumentSource] = []
-        for path, text in _texts_and_numbers(arguments):
+        for path, text in _texts_and_numbers(arguments, _SMALLEST_ARGUMENT):
+            if text.isdigit() and _COUNTING.search(path):
+                continue
             name = redacted_text(path)
             if text in self._verbatim:
                 found.append(ArgumentSource(name, self._verbatim[text], "verbatim"))
@@ -58,7 +66,7 @@ class SeenValues:
         return tuple(found)
 
     def _reshaped(self, text: str) -> str | None:
-        """The result whose value this one was made from: spelt otherwise, a part of it, or built around it."""
+        """The result whose value this one came from: spelt otherwise, a part of it, or built around it."""
         if found := self._parts.get(text):
             return found
         if not _is_identifier(text):
@@ -70,25 +78,24 @@ class SeenValues:
 
 
 def _identifiers(result: Any) -> Iterator[str]:
-    for _, text in _texts_and_numbers(result):
+    for _, text in _texts_and_numbers(result, _SMALLEST_RESULT):
         if _is_identifier(text):
             yield text
 
 
-def _texts_and_numbers(value: Any) -> Iterator[tuple[str, str]]:
-    yield from texts_in(_with_numbers_as_texts(value))
+def _texts_and_numbers(value: Any, smallest: int) -> Iterator[tuple[str, str]]:
+    yield from texts_in(_with_numbers_as_texts(value, smallest))
 
 
-def _with_numbers_as_texts(value: Any, depth: int = 0) -> Any:
-    if isinstance(value, bool) or depth > 50:
+def _with_numbers_as_texts(value: Any, smallest: int, depth: int = 0) -> Any:
+    if isinstance(value, bool) or depth > _DEEPEST:
         return None
     if isinstance(value, int):
-        # Small numbers are counts, limits and pages, the same by coincidence.
-        return str(value) if _SMALLEST_NUMBER <= abs(value) < 10**18 else None
+        return str(value) if smallest <= abs(value) < 10**18 else None
     if isinstance(value, Mapping):
-        return {key: _with_numbers_as_texts(inner, depth + 1) for key, inner in value.items()}
+        return {key: _with_numbers_as_texts(inner, smallest, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_with_numbers_as_texts(inner, depth + 1) for inner in value]
+        return [_with_numbers_as_texts(inner, smallest, depth + 1) for inner in value]
     return value
 
 
