@@ -68,6 +68,7 @@ def test_findings_and_summary_are_read() -> None:
         "## [MAJOR] glue_code: two levels",
         "#### [MAJOR] glue_code: four levels",
         "   ### [MAJOR] glue_code: indented",
+        "## Major glue_code: no brackets, two levels",
     ],
 )
 def test_other_headings_are_kept_with_their_lines(heading: str) -> None:
@@ -128,6 +129,11 @@ def test_a_critic_failed_only_when_nothing_at_all_is_there() -> None:
     assert not parse("### [MAJOR] nonsense", SERVERS).is_unusable
 
 
+def test_sections_that_are_no_findings_are_left_alone() -> None:
+    text = "# Review\n## Findings\n## glue_code\n## Critical findings\nnone\n## Summary\nok"
+    assert parse(text, SERVERS).dropped == ()
+
+
 def test_notes_on_manifests_are_found() -> None:
     found = parse("Manifest unreadable: linear has no config\n## Summary\nok", SERVERS)
     assert found.manifest_notes == ("Manifest unreadable: linear has no config",)
@@ -186,5 +192,6 @@ def _looks_like_a_finding(line: str) -> bool:
     if not 1 <= len(marks) - len(marks.lstrip("#")) <= 6:
         return False
     severity = re.match(r"\[\s*(critical|major|minor|suggestion)\s*\]", body, re.IGNORECASE)
+    bare = re.match(r"(critical|major|minor|suggestion)\b", body, re.IGNORECASE)
     dimension = re.search(rf"\b({'|'.join(DIMENSIONS)})\b", body.split("\n")[0], re.IGNORECASE)
-    return bool(severity or dimension)
+    return bool(severity or (bare and dimension))

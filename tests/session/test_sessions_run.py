@@ -188,9 +188,11 @@ def test_new_findings_against_a_committed_baseline(tmp_path: Path) -> None:
 def test_a_critic_without_usable_output_fails_and_its_words_are_kept(tmp_path: Path) -> None:
     made = SessionProject.at(tmp_path)
     made.session(critic=made.critic("I have no idea."))
-    run = made.run()
+    run = made.run("--mcpeval-report", "report")
     assert run.status == 1
     assert "the critic's output cannot be read" in run.out
+    assert "it is kept in mcp-evals/mcp-eval-one/critic-output.md" in run.out
+    assert run.gates() == {"tiny.scenarios::fail_on": "error"}
     done = made.evaluation()
     assert done.state["status"] == "critic_failed"
     assert done.state["critic_failure_path"] == "mcp-evals/mcp-eval-one/critic-output.md"
@@ -271,3 +273,53 @@ def test_no_credential_of_an_answer_reaches_the_disk(tmp_path: Path) -> None:
     assert len(files) >= 7
     assert [path.name for path in files if path.is_file() and secret in path.read_text()] == []
     assert secret not in run.out
+
+
+AGENT = """
+import pytest
+
+
+@pytest.fixture
+def my_agent():
+    async def run(task, toolbox):
+        await toolbox.call("mcp__tiny__echo", {"text": "hello"})
+        return f"did: {task}"
+
+    return run
+
+
+@pytest.fixture
+def my_critic():
+    async def review(prompt):
+        assert "Attached MCPs: tiny" in prompt
+        return "## Summary\\n\\nFine."
+
+    return review
+"""
+
+
+@pytest.mark.parametrize("mode", [["-n0"], ["-n2"]], ids=" ".join)
+def test_agents_and_critics_from_fixtures(tmp_path: Path, mode: list[str]) -> None:
+    made = SessionProject.at(tmp_path)
+    made.project.write("conftest.py", AGENT)
+    made.project.write("datasets/tasks.txt", "# What is to be done\n\nSay hello\nSay it again\n")
+    made.project.write_json(
+        SESSION,
+        {
+            "dispositions": {"tiny": "read_only"},
+            "approval": "approve",
+            "agent": "fixture:my_agent",
+            "critic": "fixture:my_critic",
+            "scenarios": "tasks.txt",
+        },
+    )
+    text = '"""Return the text."""'
+    source = (tmp_path / "server.py").read_text().replace(text, '"""Read-only. Return the text."""')
+    made.project.write("server.py", source)
+    run = made.run(*mode, "--mcpeval-report", "report")
+    assert run.status == 0, run.out
+    cases = run.report()["suites"][SESSION]["cases"]
+    assert [case["id"] for case in cases] == ["S1", "S2", "report"]
+    outcomes_on_disk = [entry["outcome"]["answer"] for entry in made.evaluation().state["execution"]]
+    assert outcomes_on_disk == ["did: Say hello", "did: Say it again"]
+    assert made.evaluation().state["critic_summary"] == "Fine."

@@ -25,6 +25,9 @@ def _lines(suite: SessionSuite, case: Case[SessionSpec], sample: Sample) -> Iter
     name = sample.traits.get("name")
     if name:
         yield f"scenario: {shortened(name, 200)}"
+    if sample.run.get("critic_output"):
+        yield f"it is kept in {sample.run['critic_output']}: correct it, or the critic, and go on with"
+        yield f"  --mcpeval-resume --mcpeval-name {sample.run['evaluation']}"
     for check in sample.checks:
         step = f"step {check.step}, " if check.step else ""
         yield f"  {MARKS[check.status]} {step}{check.name}: {shortened(check.message, SHOWN_CHARACTERS)}"

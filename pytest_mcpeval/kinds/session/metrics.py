@@ -17,9 +17,13 @@ def report_sample_of(samples: Sequence[Sample]) -> Sample | None:
 
 
 def findings_of(samples: Sequence[Sample]) -> list[Finding] | None:
-    """The findings of the critic; None when there is no report."""
+    """The findings of the critic; None when there is no report, or its output could not be read."""
     report = report_sample_of(samples)
-    return None if report is None else [Finding(**found) for found in report.measured["findings"]]
+    return (
+        None
+        if report is None or report.outcome == "failed"
+        else [Finding(**found) for found in report.measured["findings"]]
+    )
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:

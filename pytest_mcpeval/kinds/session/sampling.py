@@ -84,11 +84,7 @@ def report_sample(
     if not state.attached_mcps:
         return nothing_sample(suite, case)
     failed = state.status == "critic_failed"
-    message = (
-        f"the critic's output cannot be read: no finding, nothing like one, and no summary. It is kept in "
-        f"{state.critic_failure_path}. Correct it or the critic, and go on with --mcpeval-resume "
-        f"--mcpeval-name {state.eval_name}"
-    )
+    message = "the critic's output cannot be read: no finding, nothing like one, and no summary"
     return Sample(
         suite=suite.key,
         kind=suite.kind,
@@ -105,7 +101,10 @@ def report_sample(
             "summary": state.critic_summary,
             "servers": list(_figures(state, entries)),
         },
-        run={"evaluation": state.eval_name, "report": report_path},
+        run={
+            "evaluation": state.eval_name,
+            **({"critic_output": state.critic_failure_path} if failed else {"report": report_path}),
+        },
     )
 
 

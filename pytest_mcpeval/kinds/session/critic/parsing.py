@@ -37,7 +37,9 @@ _BORDER = re.compile(r"#{2,3}(?!#)")
 _LEVEL_THREE = re.compile(r"###(?!#)")
 # A finding under a heading of another level, case or indentation: it must not vanish in the text around it.
 _ATTEMPT = re.compile(
-    rf"\s*#{{1,6}}\s*(?:\[\s*(?:{_WIRE_SEVERITIES})\s*\]|.*\b(?:{'|'.join(DIMENSIONS)})\b)", re.IGNORECASE
+    rf"\s*#{{1,6}}\s*(?:\[\s*(?:{_WIRE_SEVERITIES})\s*\]"
+    rf"|(?:{_WIRE_SEVERITIES})\b.*\b(?:{'|'.join(DIMENSIONS)})\b)",
+    re.IGNORECASE,
 )
 _SEVERITY_TOKEN = re.compile(rf"\[({_WIRE_SEVERITIES})\]")
 
