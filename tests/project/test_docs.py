@@ -20,7 +20,7 @@ from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.scenario import schema
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.session import schema as session
-from pytest_mcpeval.kinds.session.execution.settings import PagesModel
+from pytest_mcpeval.kinds.session.execution.settings import AgentModel, PagesModel, StepModel
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.servers.schema import ServerEntry
 from pytest_mcpeval.settings import Settings
@@ -90,8 +90,8 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("sessions.md", session.ScenarioModel),
         ("sessions.md", session.DispositionModel),
         ("sessions.md", session.GatesModel),
-        ("session-guard.md", session.StepModel),
-        ("session-guard.md", session.AgentModel),
+        ("session-guard.md", StepModel),
+        ("session-guard.md", AgentModel),
         ("session-guard.md", PagesModel),
         ("servers.md", ServerEntry),
     ],
