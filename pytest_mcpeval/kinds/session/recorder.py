@@ -35,6 +35,8 @@ _PATH_ARGUMENTS = ("file_path", "path", "notebook_path")
 class CallRefused(Exception):  # noqa: N818 (names what happened)
     """A call was not made. ``ended`` says why its scenario is over; None when it goes on with other tools."""
 
+    __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
+
     def __init__(self, reason: str, ended: AbortReason | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
