@@ -44,6 +44,8 @@ def test_names_are_loaded_without_mcp(name: str) -> None:
     assert printed(code) == "False\n"
 
 
-@pytest.mark.parametrize("name", ["CallError", "CallRefused", "CheckFailed", "CheckSpecError", "ServerStartError"])
+@pytest.mark.parametrize(
+    "name", ["CallError", "CallRefused", "CheckFailed", "CheckSpecError", "ServerStartError"]
+)
 def test_errors_are_shown_under_their_public_name(name: str) -> None:
     assert getattr(pytest_mcpeval, name).__module__ == "pytest_mcpeval"
