@@ -298,7 +298,7 @@ def test_a_cancelled_call_is_completed_as_such(tmp_path: Path) -> None:
 
         asyncio.run(work())
         toolbox.close()
-    assert found.brief == [("S1-001", "mcp__notes__wait", "error:CancelledError")]
+    assert found.brief == [("S1-001", "mcp__notes__wait", "error:cancelled")]
 
 
 # Everything else an agent uses

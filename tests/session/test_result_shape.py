@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import json
 from typing import Any
 
@@ -77,9 +79,11 @@ def test_answers_have_a_shape(response: Response, shape: str) -> None:
         (CallError("timeout", "slow"), "error:timeout"),
         (CallError("http", "broken", http_status=502), "error:502"),
         (ZeroDivisionError("secret"), "error:ZeroDivisionError"),
+        (asyncio.CancelledError(), "error:cancelled"),
+        (concurrent.futures.CancelledError(), "error:cancelled"),
     ],
 )
-def test_failures_have_a_shape(error: Exception, shape: str) -> None:
+def test_failures_have_a_shape(error: BaseException, shape: str) -> None:
     assert failure_shape(error) == shape
 
 

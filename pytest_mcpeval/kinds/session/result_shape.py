@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import json
 import math
 import re
@@ -43,6 +45,8 @@ def failure_shape(error: BaseException) -> str:
     """The shape of a call that brought no answer: the HTTP status, the reason, or the class of the error."""
     if isinstance(error, CallError):
         return f"error:{error.http_status or error.reason}"
+    if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):
+        return "error:cancelled"
     return f"error:{type(error).__name__}"
 
 
