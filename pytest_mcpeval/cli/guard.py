@@ -12,6 +12,7 @@ from pytest_mcpeval.cli.project import root_directory, runtime_at
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard
     from pytest_mcpeval.kinds.session.spec import SessionSuite
+    from pytest_mcpeval.kinds.session.toolbox import Toolbox
     from pytest_mcpeval.runtime import Runtime
 
 DESCRIPTION = """\
@@ -81,9 +82,27 @@ def _serve(guard: Guard, scenario: str, runtime: Runtime) -> int:
     from pytest_mcpeval.kinds.session.toolbox import Toolbox
 
     toolbox = Toolbox(guard, scenario)
+    if problem := _not_begun(toolbox):
+        print(problem, file=sys.stderr)
+        return 1
     try:
         serve_stdio(toolbox)
     finally:
         toolbox.close()
         runtime.close()
     return 0
+
+
+def _not_begun(toolbox: Toolbox) -> str:
+    """Why an existing transcript cannot be continued, or an empty text."""
+    from pytest_mcpeval.loading import DataFileError
+
+    path = toolbox.guard.transcript.path
+    try:
+        ended = toolbox.abort_reason
+    except DataFileError as error:
+        return str(error)
+    if ended is None:
+        return ""
+    remedy = "name another file with --transcript, or another scenario with --scenario"
+    return f"{path}: the scenario {toolbox.scenario_id} is over ({ended}): {remedy}"

@@ -17,9 +17,10 @@ import pytest
 from fastmcp.client.transports import StdioTransport
 from mcp import Client, StdioServerParameters
 
+from pytest_mcpeval.cli import main
 from pytest_mcpeval.kinds.session.guard_server import guard_server
 from pytest_mcpeval.kinds.session.guard_socket import SERVER_NAME, GuardSocket
-from pytest_mcpeval.kinds.session.records import ServerScope
+from pytest_mcpeval.kinds.session.records import ServerScope, TranscriptEntry
 from pytest_mcpeval.kinds.session.transcript import read_entries
 from pytest_mcpeval.servers import ServerDefinition
 from tests.session.guarding import guarded, reading, sandboxed
@@ -192,6 +193,25 @@ def test_the_command_says_what_is_wrong_with_its_file(tmp_path: Path) -> None:
     assert "try.scenarios.json:" in done.stderr
     assert "approve" in done.stderr
     assert done.stdout == ""
+
+
+def test_the_command_does_not_go_on_with_what_is_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = session_file(tmp_path)
+    transcript = tmp_path / "transcript.jsonl"
+    entry = TranscriptEntry("S1-001", "S1", "t", "__budget_abort__", False, abort_reason="call_budget")
+    transcript.write_text(entry.line + "\n")
+    arguments = ["guard", str(path), "--transcript", str(transcript)]
+    assert main(arguments) == 1
+    assert (
+        "the scenario S1 is over (call_budget): name another file with --transcript"
+        in capsys.readouterr().err
+    )
+    transcript.write_text("half a li")
+    assert main(arguments) == 1
+    assert "transcript.jsonl:1: expected an entry of a transcript" in capsys.readouterr().err
+    assert main(["guard", str(tmp_path / "pytest.ini")]) != 0
 
 
 def test_programs_reach_the_guard_through_its_socket(tmp_path: Path) -> None:
