@@ -46,7 +46,9 @@ def test_scenarios_run_in_order_and_the_report_is_written(tmp_path: Path, mode: 
     assert (metrics["scenarios"], metrics["calls"], metrics["blocked"]) == (4, 4, 0)
     assert metrics["servers"][0]["calls"] == 4
     assert {"S1", "S4", "report", "fail_on"} <= run.junit().keys()
-    assert any(node.endswith("::report") for node, _ in run.html_rows())
+    rows = dict(run.html_rows())
+    assert f"{SESSION}::report" in rows
+    assert "mcp__tiny__echo" in str(rows[f"{SESSION}::S2"])
 
 
 def test_abort_reasons_are_in_the_outcome(tmp_path: Path) -> None:
