@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         judged,
         passed,
     )
+    from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
     from pytest_mcpeval.loading import DataFileError, Document, Problem
     from pytest_mcpeval.python_client import (
         AsyncCallTool,
@@ -51,6 +52,7 @@ __all__ = [
     "AsyncCaseClient",
     "Block",
     "CallError",
+    "CallRefused",
     "CallTool",
     "Case",
     "CaseClient",
@@ -74,6 +76,7 @@ __all__ = [
     "ServerStartError",
     "Suite",
     "Tool",
+    "Toolbox",
     "Verdict",
     "__version__",
     "check_type",
@@ -100,6 +103,7 @@ _MODULES = {
         "judged",
         "passed",
     ),
+    "kinds.session.toolbox": ("CallRefused", "Toolbox"),
     "loading": ("DataFileError", "Document", "Problem"),
     "python_client": ("AsyncCallTool", "AsyncCaseClient", "CallTool", "CaseClient", "MakeExpect"),
     "samples": ("Check", "Sample"),

@@ -42,6 +42,7 @@ class Executor:
         self._at_hand: tuple[pytest.Item | None, ...] = ()
         self._unsent_selections: str | None = None
         runtime.ahead.upcoming = self._upcoming
+        runtime.has_whole_files = whole_files
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which cases were selected, to travel with the first report."""
@@ -53,6 +54,7 @@ class Executor:
         ]
         self._places = {(suite.key, case.id): index for index, (suite, case) in enumerate(self._cases)}
         listed = self.selections()
+        self.runtime.selected = {selection.suite: selection.selected for selection in listed}
         self._unsent_selections = selections_to_json(listed) if listed else None
 
     def selections(self) -> list[Selection]:

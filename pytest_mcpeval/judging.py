@@ -103,7 +103,7 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
             _repeated(results),
         ],
         verdict=_verdict(blessing, state),
-        notes=blessing.notes,
+        notes=[*_notes(runtime, ledger), *blessing.notes],
         session_gates=blessing.gates,
     )
 
@@ -134,6 +134,10 @@ def _repeated(results: Sequence[SuiteResult]) -> Table:
         if any(sample.runs for sample in result.samples)
     ]
     return Table("Between runs", ("", "runs", "changed", "share"), tuple(rows))
+
+
+def _notes(runtime: Runtime, ledger: Ledger) -> list[str]:
+    return [note for kind in runtime.kinds.values() for note in kind.notes(ledger.of_kind(kind.name))]
 
 
 def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: SessionState) -> SuiteResult:

@@ -31,7 +31,15 @@ DEPENDENT_OPTIONS = (
     "mcpeval_concurrency",
     "mcpeval_runs",
     "mcpeval_retriever",
+    "mcpeval_name",
+    "mcpeval_resume",
+    "mcpeval_restart",
+    "mcpeval_call_budget",
+    "mcpeval_wallclock_budget",
 )
+
+MOST_CALLS = 999
+"""The largest call budget of a session's scenario: ids of calls have three digits."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -91,6 +99,7 @@ def add_options(parser: pytest.Parser) -> None:
         help="the search that retrieval suites evaluate instead of their own: bm25, tfidf, "
         "python:pkg.mod:search, fixture:NAME, command:PROGRAM, or a JSON mapping as in mcpeval.yaml",
     )
+    _add_session_options(group)
     parser.addini(
         "mcpeval", "collect and run evals without --mcpeval on the command line", "bool", default=False
     )
@@ -112,6 +121,48 @@ def add_options(parser: pytest.Parser) -> None:
         "args",
         default=[],
     )
+
+
+def _add_session_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--mcpeval-name",
+        metavar="NAME",
+        help="name of the evaluation that session suites write to mcp-evals/ (default: date and time)",
+    )
+    group.addoption(
+        "--mcpeval-resume", action="store_true", help="go on with an unfinished evaluation of session suites"
+    )
+    group.addoption(
+        "--mcpeval-restart",
+        action="store_true",
+        help="begin an unfinished evaluation anew; its files are kept in a folder of their own",
+    )
+    group.addoption(
+        "--mcpeval-call-budget",
+        type=_call_budget,
+        metavar="N",
+        help=f"calls that a scenario of a session may make (default: 20, at most {MOST_CALLS})",
+    )
+    group.addoption(
+        "--mcpeval-wallclock-budget",
+        type=_minutes,
+        metavar="MINUTES",
+        help="minutes that all scenarios of a session may take together (default: 15)",
+    )
+
+
+def _call_budget(text: str) -> int:
+    return min(_positive(text), MOST_CALLS)
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 0 < minutes <= 1440:
+        raise ArgumentTypeError(f"expected minutes, more than 0 and at most 1440, found {text!r}")
+    return minutes
 
 
 def _positive(text: str) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -11,6 +13,7 @@ from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
 from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.python_judging import PythonCases
 from pytest_mcpeval.reporting import Reporter
 from pytest_mcpeval.runtime import Runtime
@@ -54,7 +57,8 @@ def take_part(config: pytest.Config) -> None:
         config.pluginmanager.register(reporter, "mcpeval-reporter")
         _register_html(config, reporter)
     if role == "controller":
-        config.pluginmanager.register(WorkerNotes(config.getoption("dist")), "mcpeval-worker-notes")
+        notes = WorkerNotes(config.getoption("dist"), runtime.settings.session)
+        config.pluginmanager.register(notes, "mcpeval-worker-notes")
 
 
 def _runtime(config: pytest.Config) -> Runtime:
@@ -101,10 +105,12 @@ def _register_html(config: pytest.Config, reporter: Reporter) -> None:
 class WorkerNotes:
     """Tells workers what only the controller knows."""
 
-    def __init__(self, distribution: str) -> None:
+    def __init__(self, distribution: str, session: SessionOptions) -> None:
         self._distribution = distribution
+        self._session = session
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """How items are distributed decides how far a worker may call ahead."""
+        """How items are distributed decides how far a worker may call ahead; an evaluation has one name."""
         node.workerinput["mcpeval_distribution"] = self._distribution
+        node.workerinput["mcpeval_session"] = json.dumps(asdict(self._session))

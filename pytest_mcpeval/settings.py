@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
 from pytest_mcpeval.options import DATA_FILE_PATTERNS, DATASET_DIRECTORIES
 
 
@@ -36,6 +38,7 @@ class Settings:
     report_directory: Path | None = None
     sarif_file: Path | None = None
     cache_directory: Path | None = None
+    session: SessionOptions = field(default_factory=SessionOptions)
 
 
 def settings_from(config: pytest.Config) -> Settings:
@@ -62,6 +65,7 @@ def settings_from(config: pytest.Config) -> Settings:
         report_directory=config.invocation_params.dir / report if report else None,
         sarif_file=config.invocation_params.dir / sarif if sarif else None,
         cache_directory=_cache_directory(config),
+        session=_session_options(config),
     )
 
 
@@ -76,6 +80,16 @@ def _dataset_directories(config: pytest.Config) -> Iterator[Path]:
 
 
 def _overrides(config: pytest.Config) -> dict[str, dict[str, Any]]:
+    budgets = {
+        name: value
+        for name in ("call_budget", "wallclock_budget")
+        if (value := config.getoption(f"mcpeval_{name}")) is not None
+    }
+    found = {"session": budgets, "retrieval": _retriever(config)}
+    return {kind: settings for kind, settings in found.items() if settings}
+
+
+def _retriever(config: pytest.Config) -> dict[str, Any]:
     text = config.getoption("mcpeval_retriever")
     if text is None:
         return {}
@@ -87,9 +101,25 @@ def _overrides(config: pytest.Config) -> dict[str, dict[str, Any]]:
     from pytest_mcpeval.kinds.retrieval.retrievers import retriever_from_text
 
     try:
-        return {"retrieval": {"retriever": retriever_from_text(text, config.invocation_params.dir)}}
+        return {"retriever": retriever_from_text(text, config.invocation_params.dir)}
     except ValueError as error:
         raise pytest.UsageError(f"--mcpeval-retriever: {error}") from None
+
+
+def _session_options(config: pytest.Config) -> SessionOptions:
+    """What all processes of a run must agree on is decided by the first of them."""
+    worker = getattr(config, "workerinput", {})
+    if "mcpeval_session" in worker:
+        return SessionOptions(**json.loads(worker["mcpeval_session"]))
+    try:
+        return session_options(
+            config.rootpath,
+            config.getoption("mcpeval_name"),
+            resume=config.getoption("mcpeval_resume"),
+            restart=config.getoption("mcpeval_restart"),
+        )
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _cache_directory(config: pytest.Config) -> Path | None:

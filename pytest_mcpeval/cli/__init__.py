@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from pytest_mcpeval import __version__
-from pytest_mcpeval.cli import init, schema, selftest, servers, snapshot, validate
+from pytest_mcpeval.cli import guard, init, interview, schema, scope, selftest, servers, snapshot, validate
 
 COMMANDS = {
     "init": init,
@@ -18,6 +18,9 @@ COMMANDS = {
     "servers": servers,
     "selftest": selftest,
     "snapshot": snapshot,
+    "interview": interview,
+    "scope": scope,
+    "guard": guard,
 }
 
 EXIT_CODES = """\

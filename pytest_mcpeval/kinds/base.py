@@ -246,6 +246,10 @@ class Kind(ABC, Generic[SpecT]):
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The tables of this kind over all suites of the session (suite key → samples)."""
 
+    def notes(self, samples: Mapping[str, Sequence[Sample]]) -> list[str]:
+        """Sentences for the end of a terminal run, such as where files were written (suite key → samples)."""
+        return []
+
     def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
         """The tables on what changed since the baselines (suite key → what `compare` found)."""
         return []

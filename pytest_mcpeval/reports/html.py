@@ -158,12 +158,20 @@ def _evidence(sample: Sample) -> Iterator[str]:
     answers = sample.run.get("answers", [])
     for number, call in enumerate(sample.measured.get("calls", [])):
         yield from _call(call, answers[number] if number < len(answers) else {})
+    transcript = sample.measured.get("transcript", [])
+    if transcript:
+        yield _grid("Transcript", map(_transcript_line, transcript))
 
 
 def _check(check: Check) -> str:
     status = _coloured(check.status, COLOURS[check.status])
     step = [f"step {check.step}"] if check.step else []
     return f"<tr>{_cells(status, *step, _shown(check.name), _shown(check.message))}</tr>"
+
+
+def _transcript_line(line: Mapping[str, Any]) -> str:
+    names = ("id", "tool", "args_summary", "result_shape", "blocked_tool", "justification")
+    return f"<tr>{_cells(*(_shown(str(line.get(name) or '')) for name in names))}</tr>"
 
 
 def _call(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[str]:

@@ -20,6 +20,8 @@ from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.scenario import schema
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.security import schema as security
+from pytest_mcpeval.kinds.session import schema as session
+from pytest_mcpeval.kinds.session.execution.settings import AgentModel, PagesModel, StepModel
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.servers.schema import ServerEntry
 from pytest_mcpeval.settings import Settings
@@ -88,6 +90,13 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("security.md", security.SecuritySettings),
         ("security.md", security.EntryModel),
         ("security.md", security.DetectorGatesModel),
+        ("sessions.md", session.SessionSettings),
+        ("sessions.md", session.ScenarioModel),
+        ("sessions.md", session.DispositionModel),
+        ("sessions.md", session.GatesModel),
+        ("session-guard.md", StepModel),
+        ("session-guard.md", AgentModel),
+        ("session-guard.md", PagesModel),
         ("servers.md", ServerEntry),
     ],
 )
@@ -132,6 +141,8 @@ def test_examples_load(block: CodeBlock, tmp_path: Path) -> None:
         assert [BUILTIN.parse(rule).name for rule in data]
     elif "tests" in data:
         load_scenario(block, tmp_path)
+    elif "scenarios" in data:
+        load_session(block, data, tmp_path)
     else:
         load_project_file(block, data, tmp_path)
 
@@ -142,6 +153,16 @@ def load_scenario(block: CodeBlock, directory: Path) -> None:
     suite = runtime_at(directory).suite(write(directory / "example.yaml", block.text))
     assert suite is not None
     assert suite.cases
+
+
+def load_session(block: CodeBlock, data: Any, directory: Path) -> None:
+    server = {"command": "a-server"}
+    write(
+        directory / "mcpeval.yaml", yaml.safe_dump({"servers": dict.fromkeys(data["dispositions"], server)})
+    )
+    suite = runtime_at(directory).suite(write(directory / "example.scenarios.yaml", block.text))
+    assert suite is not None
+    assert len(suite.cases) == len(data["scenarios"]) + 1
 
 
 def load_project_file(block: CodeBlock, data: Any, directory: Path) -> None:
