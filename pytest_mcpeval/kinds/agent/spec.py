@@ -92,7 +92,7 @@ TraceBackend = LangfuseSource | OtelSource | PhoenixSource
 
 @dataclass(frozen=True)
 class UiField:
-    """Where in an entry a value stands: below a selector (None: the entry itself), in an attribute or as text.
+    """Where in an entry a value stands: below a selector (None: the entry itself), as attribute or text.
 
     Written in a manifest as a selector, or as ``{selector, attribute}``.
     """
