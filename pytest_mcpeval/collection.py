@@ -256,9 +256,11 @@ class CaseItem(pytest.Function):
         answers = self.runtime.ahead.answers(self.suite, self.case)
         sample = kind.judge(self.suite, self.case, answers, self.runtime)
         self.stash[sample_key] = sample
-        if sample.outcome in ("failed", "tolerated", "error"):
-            # A tolerated case raises too: then a mark that expects the failure has its say first.
+        if sample.outcome in ("failed", "inconclusive", "tolerated", "error"):
+            # Where it is no failure too: then a mark that expects the failure has its say first.
             raise CaseFailed(kind.explain(self.suite, self.case, sample))
+        if sample.outcome == "skipped":
+            pytest.skip(sample.message)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What a person sees: words and data for our own failures, a traceback for everything else."""

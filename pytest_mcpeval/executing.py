@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.collection import CaseFailed, CaseItem, sample_key
+from pytest_mcpeval.driving_plan import write_plan
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.python_cases import python_sample, python_selections
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLE_ATTRIBUTE, Sample
+from pytest_mcpeval.settings import Inconclusive
 
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
@@ -43,6 +45,8 @@ class Executor:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which cases were selected, to travel with the first report."""
+        if self.runtime.settings.plan is not None:
+            write_plan(self.runtime, session.items, self.runtime.settings.plan)
         if session.config.option.collectonly:
             return
         self._items = session.items
@@ -91,7 +95,7 @@ class Executor:
             item.stash[sent_key] = sample
             setattr(report, SAMPLE_ATTRIBUTE, sample.to_json())
             if call.when != "teardown":
-                _mark(item, report, sample)
+                _mark(item, report, sample, self.runtime.settings.inconclusive)
         if self._unsent_selections is not None:
             setattr(report, SELECTIONS_ATTRIBUTE, self._unsent_selections)
             self._unsent_selections = None
@@ -111,7 +115,8 @@ def _sample_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Te
     if not isinstance(item, CaseItem):
         return python_sample(item, call, report)
     judged = item.stash.get(sample_key, None)
-    if judged is not None and (call.excinfo is None or isinstance(call.excinfo.value, CaseFailed)):
+    as_judged = (CaseFailed, pytest.skip.Exception)
+    if judged is not None and (call.excinfo is None or isinstance(call.excinfo.value, as_judged)):
         return judged
     return Sample(
         suite=item.suite.key,
@@ -154,7 +159,7 @@ def _expected_words(sample: Sample, report: pytest.TestReport) -> str:
     )
 
 
-def _mark(item: pytest.Item, report: pytest.TestReport, sample: Sample) -> None:
+def _mark(item: pytest.Item, report: pytest.TestReport, sample: Sample, inconclusive: Inconclusive) -> None:
     setattr(report, OUTCOME_ATTRIBUTE, sample.outcome)
     setattr(report, LABEL_ATTRIBUTE, sample.label)
     item.user_properties.extend((name, str(value)) for name, value in _properties(sample))
@@ -163,6 +168,10 @@ def _mark(item: pytest.Item, report: pytest.TestReport, sample: Sample) -> None:
         # Like an expected failure: no report of a third party may count a wrong answer as passed.
         report.outcome = "skipped"
         report.wasxfail = f"tolerated: {sample.message}"
+    elif sample.outcome == "inconclusive" and inconclusive == "skip" and report.failed:
+        path, line, _ = item.location
+        report.outcome = "skipped"
+        report.longrepr = (path, (line or 0) + 1, report.longreprtext)
 
 
 def _properties(sample: Sample) -> Iterable[tuple[str, object]]:

@@ -97,6 +97,11 @@ class Reporter:
         if outcome == "tolerated":
             word = getattr(report, LABEL_ATTRIBUTE) or "TOLERATED"
             return word.lower(), word[0].lower(), (word, {"yellow": True})
+        if outcome == "inconclusive":
+            return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
+        label = getattr(report, LABEL_ATTRIBUTE, "")
+        if outcome == "skipped" and label:
+            return label.lower(), label[0].lower(), (label, {"yellow": True})
         if outcome == "error" and report.failed:
             return "error", "E", ("ERROR", {"red": True})
         return None

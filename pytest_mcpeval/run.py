@@ -54,7 +54,9 @@ def take_part(config: pytest.Config) -> None:
         config.pluginmanager.register(reporter, "mcpeval-reporter")
         _register_html(config, reporter)
     if role == "controller":
-        config.pluginmanager.register(WorkerNotes(config.getoption("dist")), "mcpeval-worker-notes")
+        config.pluginmanager.register(
+            WorkerNotes(config.getoption("dist"), runtime.settings.run.run_id), "mcpeval-worker-notes"
+        )
 
 
 def _runtime(config: pytest.Config) -> Runtime:
@@ -101,10 +103,12 @@ def _register_html(config: pytest.Config, reporter: Reporter) -> None:
 class WorkerNotes:
     """Tells workers what only the controller knows."""
 
-    def __init__(self, distribution: str) -> None:
+    def __init__(self, distribution: str, run_id: str) -> None:
         self._distribution = distribution
+        self._run_id = run_id
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """How items are distributed decides how far a worker may call ahead."""
+        """How items are distributed, which decides how far a worker may call ahead, and the run's id."""
         node.workerinput["mcpeval_distribution"] = self._distribution
+        node.workerinput["mcpeval_run_id"] = self._run_id

@@ -41,6 +41,11 @@ class RunFolder:
         return self.path / "score.json"
 
     @property
+    def report(self) -> Path:
+        """The report on the run, for people."""
+        return self.path / "report.md"
+
+    @property
     def plan(self) -> Path:
         """The directives of all cases."""
         return self.path / "plan.json"

@@ -16,11 +16,12 @@ def registered_kinds(checks: CheckRegistry, others: Iterable[Kind[Any]] = ()) ->
     Raises:
         ValueError: Two kinds have the same name.
     """
+    from pytest_mcpeval.kinds.agent.kind import AgentKind
     from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
     from pytest_mcpeval.kinds.scenario.kind import ScenarioKind
 
     kinds: dict[str, Kind[Any]] = {}
-    ours: tuple[Kind[Any], ...] = (ScenarioKind(checks), RetrievalKind())
+    ours: tuple[Kind[Any], ...] = (ScenarioKind(checks), RetrievalKind(), AgentKind())
     for kind in (*ours, *others):
         if kind.name in kinds:
             raise ValueError(f"two kinds of evaluation are named {kind.name!r}: rename one")

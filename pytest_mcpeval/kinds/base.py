@@ -188,6 +188,16 @@ class Kind(ABC, Generic[SpecT]):
         """
         return {}
 
+    def conclude(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> list[str]:
+        """Write what belongs to the run of a suite as a whole; sentences on what was written.
+
+        Called once, when the session ends, with the samples of the cases that ran.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        return []
+
     @abstractmethod
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The tables of this kind over all suites of the session (suite key → samples)."""

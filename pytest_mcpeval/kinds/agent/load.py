@@ -9,9 +9,11 @@ from typing import Any
 from pytest_mcpeval.browser.directive import Auth, BasicAuth, BearerAuth, PageAction, ResponseReady
 from pytest_mcpeval.kinds.agent import schema
 from pytest_mcpeval.kinds.agent.agreement import agreement_problems
+from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.agent.spec import (
     Access,
     AgentCase,
+    AgentSuite,
     Assertions,
     CallSpec,
     Interaction,
@@ -25,9 +27,47 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiIntrospection,
     UiSelectors,
 )
+from pytest_mcpeval.kinds.base import Case, Place
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
+
+
+def load_suite(document: Document, place: Place) -> AgentSuite:
+    """The manifest in a document as a suite.
+
+    Raises:
+        DataFileError: With every problem of the file.
+    """
+    manifest = manifest_of(document)
+    settings = schema.AgentSettings(**place.settings)
+    named = [settings.url_fixture, settings.login_fixture]
+    fixtures = (*settings.fixtures, *(name for name in named if name is not None))
+    return AgentSuite(
+        key=place.key,
+        kind="agent",
+        document=document,
+        cases=tuple(
+            _case(document, index, case, manifest.name, fixtures) for index, case in enumerate(manifest.cases)
+        ),
+        settings=settings,
+        servers=place.servers,
+        manifest=manifest,
+        options=place.overrides.get("options") or RunOptions(),
+    )
+
+
+def _case(
+    document: Document, index: int, case: AgentCase, agent: str, fixtures: tuple[str, ...]
+) -> Case[AgentCase]:
+    return Case(
+        id=case.id,
+        line=document.line("cases", index),
+        keys=("cases", index),
+        make_spec=lambda: case,
+        traits={"agent": agent},
+        fixtures=fixtures,
+    )
 
 
 def load_manifest(path: Path) -> Manifest:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_mcpeval.browser.directive import Auth, PageAction, ResponseReady
+from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.base import Suite
 
 HostPolicy = Literal["https_only", "insecure_loopback_only"]
@@ -193,6 +194,7 @@ class Manifest:
 
 @dataclass(frozen=True)
 class AgentSuite(Suite[AgentCase]):
-    """A manifest as a suite."""
+    """A manifest as a suite, with what the command line says."""
 
     manifest: Manifest = field(kw_only=True)
+    options: RunOptions = field(kw_only=True)
