@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&@:])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -32,3 +33,8 @@ def shortened(text: str, limit: int) -> str:
 def indented(text: str, prefix: str = "    ") -> str:
     """Every line of a text behind a prefix."""
     return "\n".join(prefix + line if line else prefix.rstrip() for line in text.splitlines())
+
+
+def literal_markdown(text: str) -> str:
+    """Untrusted text as literal Markdown on one line."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(visible(text).split()))

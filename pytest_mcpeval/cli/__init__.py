@@ -9,7 +9,17 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from pytest_mcpeval import __version__
-from pytest_mcpeval.cli import init, schema, selftest, servers, snapshot, validate
+from pytest_mcpeval.cli import (
+    discover,
+    init,
+    report,
+    schema,
+    selftest,
+    servers,
+    snapshot,
+    validate,
+    validate_narrative,
+)
 
 COMMANDS = {
     "init": init,
@@ -18,6 +28,9 @@ COMMANDS = {
     "servers": servers,
     "selftest": selftest,
     "snapshot": snapshot,
+    "discover": discover,
+    "report": report,
+    "validate-narrative": validate_narrative,
 }
 
 EXIT_CODES = """\

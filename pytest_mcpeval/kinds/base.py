@@ -132,6 +132,11 @@ class Kind(ABC, Generic[SpecT]):
             DataFileError: With every problem of the file.
         """
 
+    def described(self, suite: Suite[SpecT]) -> str:
+        """What is in a suite, in a few words, such as ``12 cases (scenario)``."""
+        count = len(suite.cases)
+        return f"{count} {'case' if count == 1 else 'cases'} ({self.name})"
+
     @abstractmethod
     def prepare(self, suite: Suite[SpecT], case: Case[SpecT], runtime: Runtime) -> None:
         """Make the target ready, in the item's set-up; what is raised here is an error, not a failure."""

@@ -78,7 +78,7 @@ def read_capture(folder: CaseFolder) -> Capture | None:
 
 
 def note_fetched(folder: CaseFolder) -> None:
-    """Evidence was fetched after all: the case no longer waits for its trace backend. For `fetch-observability`.
+    """Evidence was fetched after all: the case no longer waits for its trace backend.
 
     Raises:
         ValueError: What is kept of the capture cannot be read.

@@ -15,7 +15,7 @@ from pytest_mcpeval.kinds.agent.schema import AgentSettings
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, Problem
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.wording import counted, shown
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.servers.variables import redact, redact_data
 from pytest_mcpeval.tables import Table
@@ -59,6 +59,13 @@ class AgentKind(Kind[AgentCase]):
             )
             raise DataFileError([Problem(document.path, document.line("name"), message)])
         return suite
+
+    def described(self, suite: Agent) -> str:
+        """Its agent, and how many cases, tools and sub-agents the manifest declares."""
+        manifest = _agent(suite).manifest
+        tools = counted(len(manifest.tools_catalog), "declared tool")
+        agents = counted(len(manifest.agents_catalog), "declared sub-agent")
+        return f"{super().described(suite)}, agent {manifest.name}, {tools}, {agents}"
 
     def prepare(self, suite: Agent, case: AgentItem, runtime: Runtime) -> None:
         """Find the captured case, or see that the agent can be driven."""
@@ -167,8 +174,7 @@ class AgentKind(Kind[AgentCase]):
         folder = run_folder(agent)
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
-        write_agent_files(agent, folder)
-        return [f"agent {agent.manifest.name}: {folder.report}"]
+        return write_agent_files(agent, folder)
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Cases and assertions over all agents."""
