@@ -137,10 +137,10 @@ class CapturedProject:
         found.write(folder, text)
         return folder
 
-    def score(self, *arguments: str, run_id: str = RUN_ID, **environ: str) -> Run:
+    def score(self, *arguments: str, run_id: str = RUN_ID, ci: str = "") -> Run:
         """Score a captured run through pytest."""
         run = f"runs/{AGENT}/{run_id}"
-        return self.project.run("--mcpeval-score-only", run, *arguments, columns=120, **{"CI": "", **environ})
+        return self.project.run("--mcpeval-score-only", run, *arguments, columns=120, CI=ci)
 
     def read(self, name: str, run_id: str = RUN_ID) -> Any:
         """A JSON file of a run."""

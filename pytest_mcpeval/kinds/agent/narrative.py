@@ -125,8 +125,12 @@ def citation_problem(artifact_path: str, folder: CaseFolder, span_id: str | None
 
 
 def narrative_of(row: CaseRow, folder: CaseFolder) -> Narrative | None:
-    """The narrative that a score tells by itself; None when nothing was captured that it could cite."""
-    observations = [found for outcome in row.outcomes if (found := _observed(outcome, folder)) is not None]
+    """The narrative that a score tells by itself: what does not hold, or else what does.
+
+    None when nothing was captured that it could cite.
+    """
+    wanted = [outcome for outcome in row.outcomes if outcome.outcome != "passed"] or row.outcomes
+    observations = [found for outcome in wanted if (found := _observed(outcome, folder)) is not None]
     if row.error is not None and (path := _something(folder)) is not None:
         observations.insert(0, Observation(text=row.error, citations=[Citation(artifact_path=path)]))
     if not observations:

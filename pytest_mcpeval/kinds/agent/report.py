@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
+from pytest_mcpeval.kinds.agent.captures import read_capture
 from pytest_mcpeval.kinds.agent.narrative import (
     Narrative,
     NarrativeError,
@@ -41,11 +42,12 @@ class ReportError(Exception):
 
 @dataclass(frozen=True)
 class Told:
-    """A case to be told: its score, its folder, and the narrative."""
+    """A case to be told: its score, its folder, and the narrative, given or made from the score."""
 
     row: CaseRow
     folder: CaseFolder
     narrative: Narrative | None
+    is_given: bool
 
 
 def render(score: Score, directory: Path, narratives: Mapping[str, Path]) -> str:
@@ -64,7 +66,9 @@ def render(score: Score, directory: Path, narratives: Mapping[str, Path]) -> str
     for row in rows:
         folder = _folder(directory, row)
         try:
-            told.append(Told(row, folder, _narrative(row, folder, directory, narratives)))
+            given = _given(row, folder, directory, narratives)
+            made = narrative_of(row, folder) if given is None else given
+            told.append(Told(row, folder, made, is_given=given is not None))
         except NarrativeError as error:
             problems += [f"narrative of {row.case_id}: {problem}" for problem in error.problems]
     if problems:
@@ -84,7 +88,7 @@ def _unresolved(row: CaseRow, folder: CaseFolder) -> Iterator[str]:
                 yield f"score of {row.case_id}: {outcome.assertion_kind}: {problem}"
 
 
-def _narrative(
+def _given(
     row: CaseRow, folder: CaseFolder, directory: Path, narratives: Mapping[str, Path]
 ) -> Narrative | None:
     given = narratives.get(row.case_id)
@@ -92,7 +96,7 @@ def _narrative(
     for path in candidates:
         if path is not None and (path.is_file() or given):
             return read_narrative(path, row.case_id, folder)
-    return narrative_of(row, folder)
+    return None
 
 
 def _lines(score: Score, directory: Path, told: list[Told]) -> Iterator[str]:
@@ -130,6 +134,8 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, int]]) -> Iterator[str
 def _case(case: Told, directory: Path) -> Iterator[str]:
     row, folder = case.row, case.folder
     yield from ("", f"## {literal_markdown(row.case_id)}: {WORDS[row.outcome]}", "")
+    if asked := _input(folder):
+        yield from (f"Asked: {literal_markdown(shortened(asked, SHOWN_VALUE))}", "")
     if row.error is not None:
         yield from (f"Error: {literal_markdown(row.error)}", "")
     for path in (folder.after_submit_screenshot, folder.failure_screenshot):
@@ -137,15 +143,25 @@ def _case(case: Told, directory: Path) -> Iterator[str]:
             yield from (f"![{path.stem}]({_target(path, directory)})", "")
             break
     if case.narrative is not None:
-        yield from _told(case.narrative, folder, directory)
+        yield literal_markdown(case.narrative.summary)
+        # What a score says of assertions that hold stands below, with its evidence.
+        if case.is_given or row.outcome != "passed":
+            yield from ("", *_observations(case.narrative, folder, directory))
     if row.outcomes:
         yield from ("", "Assertions:", "")
     for outcome in row.outcomes:
         yield from _outcome(outcome, folder, directory)
 
 
-def _told(narrative: Narrative, folder: CaseFolder, directory: Path) -> Iterator[str]:
-    yield from (literal_markdown(narrative.summary), "")
+def _input(folder: CaseFolder) -> str:
+    try:
+        capture = read_capture(folder)
+    except ValueError:
+        return ""
+    return "" if capture is None else capture.input
+
+
+def _observations(narrative: Narrative, folder: CaseFolder, directory: Path) -> Iterator[str]:
     for observation in narrative.observations:
         cited = ", ".join(
             dict.fromkeys(_link(one.artifact_path, folder, directory) for one in observation.citations)
