@@ -52,7 +52,7 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
 def _max_inconclusive(suite: str, kept: Sequence[Sample], limit: int) -> GateResult:
     open_ = [sample.id for sample in kept for check in sample.checks if check.status == "inconclusive"]
     listed = f": {names(list(dict.fromkeys(open_)))}" if open_ else ""
-    message = f"{len(open_)} assertions are inconclusive, at most {limit} may be{listed}"
+    message = f"{len(open_)} inconclusive {'assertion' if len(open_) == 1 else 'assertions'}, at most {limit} may be{listed}"
     return GateResult(
         suite, MAX_INCONCLUSIVE, _verdict(len(open_) <= limit), message, float(len(open_)), None, float(limit)
     )
