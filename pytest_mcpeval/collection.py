@@ -35,6 +35,7 @@ ACTING_MARKERS = frozenset(
         "django_db",
         "filterwarnings",
         "flaky",
+        "mcpeval_assert",
         "mcpeval_case",
         "mcpeval_checks",
         "mcpeval_server",

@@ -25,6 +25,7 @@ __all__ = [
 MARKERS = (
     "mcpeval_server(name): the MCP server a test talks to",
     "mcpeval_checks(**checks): checks on what the test returned, or on the last answer it got",
+    "mcpeval_assert(must_call=[], max_steps=, ...): what must hold of the agent that a test visited last",
     "mcpeval_case(project=, difficulty=, tags=[], name=): where a test written in Python is counted",
 )
 
