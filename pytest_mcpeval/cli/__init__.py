@@ -11,6 +11,7 @@ from typing import NoReturn
 from pytest_mcpeval import __version__
 from pytest_mcpeval.cli import (
     discover,
+    fetch_observability,
     init,
     report,
     schema,
@@ -29,6 +30,7 @@ COMMANDS = {
     "selftest": selftest,
     "snapshot": snapshot,
     "discover": discover,
+    "fetch-observability": fetch_observability,
     "report": report,
     "validate-narrative": validate_narrative,
 }

@@ -11,13 +11,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError
 from pytest_mcpeval.kinds.agent.observability.spans import Span, SpanKind, Usage, iso_time
 from pytest_mcpeval.samples import to_json
 
 Attributes = Mapping[str, Any]
+NumberT = TypeVar("NumberT", int, float)
 
 KINDS: Mapping[str, SpanKind] = {
     "execute_tool": "tool",
@@ -134,12 +135,16 @@ def usage_of(attributes: Attributes) -> Usage:
     if attributes.get("gen_ai.operation.name") == "embeddings" and left is None:
         left = 0
     paid_in, paid_out = _cost(attributes, INPUT_COSTS), _cost(attributes, OUTPUT_COSTS)
-    total, paid = _count(attributes, TOTAL_TOKENS), _cost(attributes, TOTAL_COSTS)
-    if total is None and entered is not None and left is not None:
-        total = entered + left
-    if paid is None and paid_in is not None and paid_out is not None:
-        paid = paid_in + paid_out
+    total = total_or_sum(_count(attributes, TOTAL_TOKENS), entered, left)
+    paid = total_or_sum(_cost(attributes, TOTAL_COSTS), paid_in, paid_out)
     return Usage(text_of(_first(attributes, MODELS)), entered, left, total, paid_in, paid_out, paid)
+
+
+def total_or_sum(total: NumberT | None, first: NumberT | None, second: NumberT | None) -> NumberT | None:
+    """A total, or the sum of its two parts where both are known."""
+    if total is None and first is not None and second is not None:
+        return first + second
+    return total
 
 
 def _first(attributes: Attributes, names: tuple[str, ...]) -> Any:

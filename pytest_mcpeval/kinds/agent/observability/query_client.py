@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
+from pytest_mcpeval.kinds.agent.observability.retrying import UnavailableError, retried
 from pytest_mcpeval.loading.wording import shortened
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.servers.json_paths import parse_json
@@ -19,18 +19,16 @@ if TYPE_CHECKING:
     import httpx2
 
 TIMEOUT_SECONDS = 30.0
-ATTEMPTS = 4
-FIRST_PAUSE_SECONDS = 0.2
 _MOST_BYTES = 64 * 1024 * 1024
 
-Parameters = Mapping[str, str | int]
+JSON = "application/json"
+Parameters = Mapping[str, str | int | Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Answer:
     """What a backend answered; ``place`` is the URL, for messages."""
 
-    status: int
     content_type: str
     body: bytes
     place: str
@@ -46,24 +44,31 @@ class Answer:
         Raises:
             ObservabilityError: It is none; HTML is named as such.
         """
-        if self.body.lstrip()[:1] == b"<":
-            raise ObservabilityError(
-                f"{self.place} answered with an HTML page, where JSON was expected: check that the manifest "
-                "names the address of the query API, and that no login page stands before it"
-            )
-        try:
-            return parse_json(self.body.decode("utf-8"))
-        except ValueError as error:
-            raise ObservabilityError(
-                f"{self.place} answered with something that is no JSON: {error}"
-            ) from None
+        return json_of(self.body, self.place)
+
+
+def json_of(body: bytes, place: str) -> Any:
+    """The JSON in an answer.
+
+    Raises:
+        ObservabilityError: It is none; HTML is named as such.
+    """
+    if body.lstrip()[:1] == b"<":
+        raise ObservabilityError(
+            f"{place} answered with an HTML page, where JSON was expected: check that the manifest names the "
+            "address of the query API, and that no login page stands before it"
+        )
+    try:
+        return parse_json(body.decode("utf-8"))
+    except ValueError as error:
+        raise ObservabilityError(f"{place} answered with something that is no JSON: {error}") from None
 
 
 class QueryClient:
     """Asks one backend.
 
-    Connection errors and 5xx are tried again, with pauses that double; 4xx are refused at once. Redirects
-    are not followed, since headers may hold secrets; ``hidden`` maps secrets to what is shown instead.
+    Connection errors and 5xx are tried again, 4xx are refused at once. Redirects are not followed, since
+    headers may hold secrets; ``hidden`` maps secrets to what is shown instead. ``auth`` is user and password.
     """
 
     def __init__(
@@ -80,60 +85,51 @@ class QueryClient:
         self._auth = auth
         self._client: httpx2.Client | None = None
 
-    def get(self, path: str, parameters: Parameters, *, accept: str, absent: bool = False) -> Answer | None:
-        """The answer to a GET request; None for a 404 where ``absent`` allows it.
+    def get(self, path: str, parameters: Parameters, *, accept: str = JSON) -> Answer:
+        """The answer to a GET request.
 
         Raises:
             ObservabilityError: The backend cannot be reached, or refuses.
         """
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
-            answer = self._attempt(path, parameters, accept)
-            if isinstance(answer, Answer) and answer.status < http.HTTPStatus.INTERNAL_SERVER_ERROR:
-                break
-        if isinstance(answer, str):
-            raise ObservabilityError(f"{answer} ({self._place(path)}; tried {ATTEMPTS} times)")
-        if answer.status == http.HTTPStatus.NOT_FOUND and absent:
-            return None
-        if answer.status != http.HTTPStatus.OK:
-            raise ObservabilityError(self._refusal(answer))
-        return answer
+        found = self.find(path, parameters, accept=accept)
+        if found is None:
+            raise ObservabilityError(self._refusal(http.HTTPStatus.NOT_FOUND, b"", f"{self._base}{path}"))
+        return found
 
-    def _attempt(self, path: str, parameters: Parameters, accept: str) -> Answer | str:
-        """The answer, or in words why there is none."""
+    def find(self, path: str, parameters: Parameters, *, accept: str = JSON) -> Answer | None:
+        """The answer to a GET request; None for a 404.
+
+        Raises:
+            ObservabilityError: The backend cannot be reached, or refuses.
+        """
+        return retried(lambda: self._attempt(path, parameters, accept))
+
+    def _attempt(self, path: str, parameters: Parameters, accept: str) -> Answer | None:
         import httpx2
 
         if self._client is None:
             self._client = httpx2.Client(headers=self._headers, auth=self._auth, timeout=TIMEOUT_SECONDS)
-        url = f"{self._base}{path}"
+        place = f"{self._base}{path}"
         try:
             with self._client.stream(
-                "GET", url, params=dict(parameters), headers={"Accept": accept}
+                "GET", place, params=dict(parameters), headers={"Accept": accept}
             ) as found:
-                body = _body(found, self._place(path))
-                return Answer(
-                    found.status_code, found.headers.get("content-type", ""), body, self._place(path)
-                )
+                status, body = found.status_code, _body(found, place)
+                answer = Answer(found.headers.get("content-type", ""), body, place)
         except httpx2.TimeoutException:
-            return f"no answer within {TIMEOUT_SECONDS:g} s"
+            raise UnavailableError(f"no answer within {TIMEOUT_SECONDS:g} s from {place}") from None
         except httpx2.TransportError as error:
-            return redact(plain_words(error), self._hidden)
+            raise UnavailableError(f"{redact(plain_words(error), self._hidden)}: {place}") from None
         except (httpx2.DecodingError, httpx2.InvalidURL, UnicodeError) as error:
-            raise ObservabilityError(f"{redact(plain_words(error), self._hidden)} ({url})") from None
+            raise ObservabilityError(f"{redact(plain_words(error), self._hidden)}: {place}") from None
+        if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise UnavailableError(self._refusal(status, body, place))
+        if status not in (http.HTTPStatus.OK, http.HTTPStatus.NOT_FOUND):
+            raise ObservabilityError(self._refusal(status, body, place))
+        return answer if status == http.HTTPStatus.OK else None
 
-    def _place(self, path: str) -> str:
-        return f"{self._base}{path}"
-
-    def _refusal(self, answer: Answer) -> str:
-        excerpt = shortened(" ".join(answer.body[:2000].decode("utf-8", "replace").split()), 100)
-        said = f": {redact(excerpt, self._hidden)}" if excerpt else ""
-        hint = ""
-        if answer.status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
-            hint = "; check the credentials that the manifest takes from the environment"
-        elif 300 <= answer.status < 400:
-            hint = "; redirects are not followed: name the address that it leads to in the manifest"
-        return f"HTTP {answer.status}{_phrase(answer.status)} from {answer.place}{said}{hint}"
+    def _refusal(self, status: int, body: bytes, place: str) -> str:
+        return redact(refusal(status, body, place), self._hidden)
 
     def close(self) -> None:
         """Close the connection."""
@@ -149,6 +145,20 @@ def _body(response: httpx2.Response, place: str) -> bytes:
         if len(body) > _MOST_BYTES:
             raise ObservabilityError(f"the answer of {place} exceeds {_MOST_BYTES >> 20} MiB")
     return bytes(body)
+
+
+def refusal(status: int, body: bytes, place: str) -> str:
+    """In words, that a backend answered with an error status, and what to do about it."""
+    excerpt = shortened(" ".join(body[:2000].decode("utf-8", "replace").split()), 100)
+    said = f": {excerpt}" if excerpt else ""
+    hint = ""
+    if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
+        hint = "; check the credentials that the manifest takes from the environment"
+    elif status == http.HTTPStatus.NOT_FOUND:
+        hint = "; check that the manifest names the address of the query API"
+    elif 300 <= status < 400:
+        hint = "; redirects are not followed: name the address that it leads to in the manifest"
+    return f"HTTP {status}{_phrase(status)} from {place}{said}{hint}"
 
 
 def _phrase(status: int) -> str:
@@ -183,6 +193,6 @@ def header_pairs(text: str, variable: str) -> dict[str, str]:
     return found
 
 
-def origin_of(url: str) -> str:
+def base_of(url: str) -> str:
     """The URL without query and fragment."""
     return urlsplit(url)._replace(query="", fragment="").geturl()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError
+
 SpanKind = Literal["tool", "agent", "generation", "other"]
 
 NANOSECONDS = 1_000_000_000
@@ -66,6 +68,19 @@ def iso_time(nanoseconds: int) -> str:
     """
     moment = _EPOCH + timedelta(microseconds=nanoseconds // 1000)
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def parsed_time(text: Any) -> datetime:
+    """An ISO time, in UTC where it names no zone.
+
+    Raises:
+        MalformedSpanError: It is none.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise MalformedSpanError(f"expected an ISO time, found {str(text)[:40]!r}") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def nanoseconds_of(moment: datetime) -> int:

@@ -17,13 +17,12 @@ from pytest_mcpeval.kinds.agent.observability.backends import (
 )
 from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.otlp import RawTrace, json_of_protobuf, trace_of
-from pytest_mcpeval.kinds.agent.observability.query_client import Answer, QueryClient, origin_of, segment
+from pytest_mcpeval.kinds.agent.observability.query_client import Answer, QueryClient, base_of, segment
 from pytest_mcpeval.kinds.agent.observability.spans import Span
 from pytest_mcpeval.kinds.agent.spec import OtelSource
 
 FIRST_LIMIT = 100
 LAST_LIMIT = 12_800
-JSON = "application/json"
 TRACE_FORMS = "application/json, application/protobuf;q=0.5"
 
 _PLAIN_TAG = re.compile(r"[^\s\"=]+")
@@ -34,7 +33,7 @@ class Tempo:
 
     def __init__(self, source: OtelSource) -> None:
         headers, hidden = headers_from(source.headers_env)
-        self._client = QueryClient(origin_of(source.endpoint), headers=headers, hidden=hidden)
+        self._client = QueryClient(base_of(source.endpoint), headers=headers, hidden=hidden)
 
     def find(self, window: Window) -> Found:
         """The traces that carry the session id.
@@ -60,8 +59,7 @@ class Tempo:
         """The ids of traces. There are no pages: while it gives as many as it may, more are asked for."""
         limit = FIRST_LIMIT
         while True:
-            answer = self._client.get("/api/search", _parameters(window, limit), accept=JSON)
-            assert answer is not None
+            answer = self._client.get("/api/search", _parameters(window, limit))
             ids = _trace_ids(answer)
             if len(ids) < limit:
                 return sorted(set(ids))
@@ -74,7 +72,8 @@ class Tempo:
 
     def _trace(self, trace_id: str) -> RawTrace | None:
         path = f"/api/traces/{segment(trace_id)}"
-        answer = self._client.get(path, {}, accept=TRACE_FORMS, absent=True)
+        # Tempo may list a trace before it can be read.
+        answer = self._client.find(path, {}, accept=TRACE_FORMS)
         if answer is None:
             return None
         try:
