@@ -115,7 +115,8 @@ def _concluded(runtime: Runtime, results: Sequence[SuiteResult]) -> Blessing:
         try:
             suite = _suite(runtime, result.selection)
             if suite is not None:
-                notes += runtime.kind(suite.kind).conclude(suite, result.samples)
+                found = runtime.kind(suite.kind).conclude(suite, result.samples)
+                notes += [_short(note, runtime) for note in found]
         except OSError as error:
             message = f"what belongs to the whole run cannot be written: {error}"
             gates.append(GateResult(result.key, ARTIFACTS_GATE, "error", message))
@@ -185,7 +186,11 @@ def _gates(
 
 def _with_short_paths(gate: GateResult, runtime: Runtime) -> GateResult:
     """Paths below the root directory relative to it, as everywhere in pytest's output."""
-    return replace(gate, message=gate.message.replace(f"{runtime.settings.rootdir}{os.sep}", ""))
+    return replace(gate, message=_short(gate.message, runtime))
+
+
+def _short(text: str, runtime: Runtime) -> str:
+    return text.replace(f"{runtime.settings.rootdir}{os.sep}", "")
 
 
 def _suite(runtime: Runtime, selection: Selection) -> Suite[Any] | None:

@@ -6,13 +6,14 @@ import argparse
 import json
 from typing import Any
 
-NAMES = ("scenario", "mcpeval.yaml", ".mcp.json")
+NAMES = ("scenario", "agent", "mcpeval.yaml", ".mcp.json")
 
 DESCRIPTION = """\
 Print a JSON Schema, with which editors complete and check data files. Save it, and begin a file with
   # yaml-language-server: $schema=scenario.schema.json
 
   scenario      suites of tool calls (the default), with every built-in check
+  agent         manifests of web agents
   mcpeval.yaml  servers and settings
   .mcp.json     servers
 """
@@ -36,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     makers = {
         "scenario": file_schemas.scenario_schema,
+        "agent": file_schemas.agent_schema,
         "mcpeval.yaml": file_schemas.project_schema,
         ".mcp.json": file_schemas.mcp_json_schema,
     }

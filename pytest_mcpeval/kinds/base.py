@@ -193,6 +193,10 @@ class Kind(ABC, Generic[SpecT]):
         """
         return {}
 
+    def session_header(self, suites: Sequence[Suite[SpecT]]) -> str:
+        """A line on how the selected suites of this kind will be run; empty for none."""
+        return ""
+
     def conclude(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> list[str]:
         """Write what belongs to the run of a suite as a whole; sentences on what was written.
 

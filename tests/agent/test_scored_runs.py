@@ -55,6 +55,7 @@ def test_each_outcome_is_shown_as_what_it_is(tmp_path: Path, mode: list[str]) ->
     for words in ("✗ must_call: rank was not called", "observed: 3", "note: Enter was repeated"):
         assert run.line_with(words)
     assert "start the agent" in run.out
+    assert run.line_with(f"agents: scored as captured in {tmp_path}/runs/{AGENT}/{RUN_ID}")
     section = run.section()
     assert section[1].split() == ["people", "1", "1", "1", "1", "25.0", "%"]
     assert any("Inconclusive (1; evidence is missing)" in line for line in section)

@@ -14,6 +14,8 @@ from pytest_mcpeval.cli import main
 from pytest_mcpeval.cli.schema import NAMES
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import load
+from tests.agent.captured_runs import case as agent_case
+from tests.agent.captured_runs import manifest
 
 ROOT = Path(__file__).parents[2]
 SUITES = sorted(
@@ -44,7 +46,14 @@ def test_bundled_suites_are_valid(path: Path, validator: Schemas) -> None:
     assert [error.message for error in validator("scenario").iter_errors(load(path).data)] == []
 
 
-@pytest.mark.parametrize(("name", "file"), [("mcpeval.yaml", "datasets/mcpeval.yaml"), (".mcp.json",) * 2])
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("mcpeval.yaml", "datasets/mcpeval.yaml"),
+        (".mcp.json",) * 2,
+        ("agent", "datasets/agents/people-directory/agent.yaml"),
+    ],
+)
 def test_bundled_settings_are_valid(name: str, file: str, validator: Schemas) -> None:
     assert [error.message for error in validator(name).iter_errors(load(ROOT / file).data)] == []
 
@@ -58,6 +67,10 @@ def test_the_default_is_the_scenario_schema(capsys: pytest.CaptureFixture[str]) 
 def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
     good, bad = {
         "scenario": (suite(tags=["x"]), suite(tag=["x"])),
+        "agent": (
+            manifest(agent_case("a", must_call=["x"])),
+            manifest(agent_case("a", must_cal=["x"])),
+        ),
         "mcpeval.yaml": (
             {"servers": {"s": {"command": "x"}}, "scenario": [{"files": "docs/**", "toolPrefix": "x"}]},
             {"servers": {"s": {"command": "x"}}, "scenario": [{"file": "docs/**"}]},

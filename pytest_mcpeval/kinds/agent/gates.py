@@ -9,6 +9,7 @@ from pytest_mcpeval.gates import SLACK, GateResult, Verdict, figure, names
 from pytest_mcpeval.kinds.agent.metrics import counted, pass_rate
 from pytest_mcpeval.kinds.agent.schema import GatesModel
 from pytest_mcpeval.kinds.agent.transitions import named
+from pytest_mcpeval.loading.wording import counted as words
 from pytest_mcpeval.samples import Sample
 
 PASS_RATE, MAX_INCONCLUSIVE, NEWLY_FAILING = "pass_rate", "max_inconclusive", "newly_failing"
@@ -52,7 +53,7 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
 def _max_inconclusive(suite: str, kept: Sequence[Sample], limit: int) -> GateResult:
     open_ = [sample.id for sample in kept for check in sample.checks if check.status == "inconclusive"]
     listed = f": {names(list(dict.fromkeys(open_)))}" if open_ else ""
-    message = f"{len(open_)} inconclusive {'assertion' if len(open_) == 1 else 'assertions'}, at most {limit} may be{listed}"
+    message = f"{words(len(open_), 'inconclusive assertion')}, at most {limit} may be{listed}"
     return GateResult(
         suite, MAX_INCONCLUSIVE, _verdict(len(open_) <= limit), message, float(len(open_)), None, float(limit)
     )
@@ -61,9 +62,9 @@ def _max_inconclusive(suite: str, kept: Sequence[Sample], limit: int) -> GateRes
 def _newly_failing(suite: str, compared: Mapping[str, Any], limit: int) -> GateResult:
     found = [entry for entry in compared["changed"] if entry["transition"] == "newly_failing"]
     counts = compared["counts"]
-    words = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in counts)
+    changes = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in counts)
     listed = f"; newly failing: {names([named(entry) for entry in found])}" if found else ""
-    message = f"{words}; at most {limit} may be newly failing{listed}"
+    message = f"{changes}; at most {limit} may be newly failing{listed}"
     return GateResult(
         suite, NEWLY_FAILING, _verdict(len(found) <= limit), message, float(len(found)), 0.0, float(limit)
     )

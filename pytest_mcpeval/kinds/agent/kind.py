@@ -89,6 +89,7 @@ class AgentKind(Kind[AgentCase]):
 
     def ask(self, suite: Agent, case: AgentItem, runtime: Runtime) -> Visit:
         """Drive the case, or take what was captured of it before."""
+        from pytest_mcpeval.browser.errors import BrowserError
         from pytest_mcpeval.kinds.agent.run import drive, revisit
 
         agent = _agent(suite)
@@ -97,6 +98,8 @@ class AgentKind(Kind[AgentCase]):
         driver = self._driver(agent, runtime)
         try:
             return drive(agent, case.spec, driver, places_of(agent, runtime.fixtures))
+        except BrowserError as error:
+            raise TargetError(str(error)) from None
         except OSError as error:
             raise TargetError(f"what was captured cannot be written: {error}") from None
 
@@ -162,6 +165,15 @@ class AgentKind(Kind[AgentCase]):
             message = f"{folder.score} is the score of a case: expected that of a whole run"
             raise DataFileError([Problem(suite.path, 0, message)])
         return transitions(samples, old.cases)
+
+    def session_header(self, suites: Sequence[Agent]) -> str:
+        """Which browser drives them, and whether it is shown."""
+        options = _agent(suites[0]).options
+        if options.mode == "score_only":
+            return f"agents: scored as captured in {', '.join(map(str, options.score_only))}"
+        from pytest_mcpeval.browser.finding import header
+
+        return header(options.driver)
 
     def conclude(self, suite: Agent, samples: Sequence[Sample]) -> list[str]:
         """Write the score and the report of the agent into the folder of its run."""

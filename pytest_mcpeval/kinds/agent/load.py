@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,9 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
     """
     manifest = manifest_of(document)
     settings = schema.AgentSettings(**place.settings)
-    named = [settings.url_fixture, settings.login_fixture]
-    fixtures = (*settings.fixtures, *(name for name in named if name is not None))
+    options = place.overrides.get("options") or RunOptions()
+    # What was captured can be scored where the agent does not run.
+    fixtures = () if options.mode == "score_only" else tuple(_fixtures(settings))
     return AgentSuite(
         key=place.key,
         kind="agent",
@@ -53,8 +54,15 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
         settings=settings,
         servers=place.servers,
         manifest=manifest,
-        options=place.overrides.get("options") or RunOptions(),
+        options=options,
     )
+
+
+def _fixtures(settings: schema.AgentSettings) -> Iterator[str]:
+    yield from settings.fixtures
+    for name in (settings.url_fixture, settings.login_fixture):
+        if name is not None:
+            yield name
 
 
 def _case(
