@@ -63,7 +63,8 @@ def project_schema() -> Schema:
         }
     }
     for name, kind in registered_kinds(BUILTIN).items():
-        entry = _schema_of(kind.settings_model)
+        # Kinds may have models of the same name.
+        entry = _schema_of(kind.settings_model, prefix=f"{name}.")
         definitions |= entry.pop("$defs", {})
         entry["properties"]["files"] = _files()
         properties[name] = {"type": "array", "items": entry, "description": f"settings of {name} suites"}
@@ -117,9 +118,11 @@ def _files() -> Schema:
     }
 
 
-def _schema_of(model: type[BaseModel]) -> Schema:
-    """The schema of a model, each key in both spellings."""
-    schema = model.model_json_schema()
+def _schema_of(model: type[BaseModel], prefix: str = "") -> Schema:
+    """The schema of a model, each key in both spellings; the prefix is that of its definitions' names."""
+    schema = model.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+    if "$defs" in schema:
+        schema["$defs"] = {prefix + name: found for name, found in schema["$defs"].items()}
     for found in (schema, *schema.get("$defs", {}).values()):
         _spell_both_ways(found)
     return schema

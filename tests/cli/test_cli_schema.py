@@ -72,7 +72,12 @@ def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
             manifest(agent_case("a", must_cal=["x"])),
         ),
         "mcpeval.yaml": (
-            {"servers": {"s": {"command": "x"}}, "scenario": [{"files": "docs/**", "toolPrefix": "x"}]},
+            {
+                "servers": {"s": {"command": "x"}},
+                "scenario": [{"files": "docs/**", "toolPrefix": "x", "gates": {"passRate": 0.5}}],
+                "retrieval": [{"gates": {"floors": {"mrr": 0.5}}}],
+                "agent": [{"gates": {"maxInconclusive": 1}}],
+            },
             {"servers": {"s": {"command": "x"}}, "scenario": [{"file": "docs/**"}]},
         ),
         ".mcp.json": (
