@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-
-from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent.observability.backends import Backend, Found, Window
@@ -27,8 +26,6 @@ __all__ = ["FetchResult", "ObservabilityError", "TraceQuery", "fetch"]
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 2.0
-
-_MOMENT = TypeAdapter(AwareDatetime)
 
 
 @dataclass(frozen=True)
@@ -73,12 +70,16 @@ def fetch(backend: TraceBackend, query: TraceQuery, folder: CaseFolder) -> Fetch
 
 
 def _moment(name: str, text: str | None) -> datetime | None:
-    try:
-        return None if text is None else _MOMENT.validate_python(text)
-    except ValidationError:
+    if text is None:
+        return None
+    moment = None
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+    if moment is None or moment.tzinfo is None:
         raise ObservabilityError(
             f"{name}: expected an ISO time with a zone such as 2026-01-31T12:00:00Z, found {text!r}"
-        ) from None
+        )
+    return moment
 
 
 def _check_policy(backend: TraceBackend) -> None:

@@ -13,13 +13,13 @@ from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent.evidence import RoutingDecision, ToolCall, write_rows, write_step_count
 from pytest_mcpeval.kinds.agent.observability.genai import object_of
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, UiField, UiIntrospection, UiSelectors
+from pytest_mcpeval.kinds.agent.visible_text import SKIPPED
 from pytest_mcpeval.loading.wording import counted, shown
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
 SETTING = "observability.ui_introspection"
-HIDDEN = "script, style, noscript, template:not([shadowrootmode])"
 
 Entry = dict[str, str | None]
 
@@ -58,9 +58,16 @@ def _page(folder: CaseFolder) -> BeautifulSoup:
         html = folder.after_submit_dom.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise NotFoundError(f"{SETTING}: the captured page cannot be read: {error.strerror}") from None
-    page = BeautifulSoup(html, "html.parser")
-    for hidden in page.select(HIDDEN):
-        hidden.decompose()
+    # Text in templates is text as any other: those that stay are open shadow roots.
+    page = BeautifulSoup(html, "html.parser", string_containers={})
+    for element in page.find_all(sorted(SKIPPED)):
+        if element.decomposed:
+            continue
+        if element.name == "template" and element.has_attr("shadowrootmode"):
+            # Selectors do not look into templates.
+            element.unwrap()
+        else:
+            element.decompose()
     return page
 
 
@@ -112,7 +119,7 @@ def _span_id(element: Tag, entry: Entry) -> str | None:
 def _required(entries: Sequence[Entry], field: str) -> None:
     lacking = sum(not entry.get(field) for entry in entries)
     if lacking:
-        raise NotFoundError(f"{lacking} of {counted(len(entries), 'entry', 'entries')} have no {field}")
+        raise NotFoundError(f"{field} is missing in {lacking} of {counted(len(entries), 'entry', 'entries')}")
 
 
 def _write_tool_calls(entries: list[Entry], folder: CaseFolder) -> list[str]:

@@ -61,11 +61,7 @@ class Span:
 
 
 def iso_time(nanoseconds: int) -> str:
-    """Nanoseconds since 1970 as ISO 8601 in UTC, to the microsecond.
-
-    Raises:
-        OverflowError: It is beyond the year 9999.
-    """
+    """Nanoseconds since 1970, of 64 bits, as ISO 8601 in UTC to the microsecond."""
     moment = _EPOCH + timedelta(microseconds=nanoseconds // 1000)
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
