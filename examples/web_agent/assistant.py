@@ -22,7 +22,7 @@ HELP = (
     "I know the people of this company: ask me who someone's manager is, who reports to someone, how to "
     "reach someone, or who works in an office or a department."
 )
-NO_EXPORT = "I cannot export the directory: ask the People department for that."
+NO_EXPORT = "I cannot export the directory: ask the administration for that."
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def batches(*spans: Span) -> dict[str, Any]:
 def resource_spans(*spans: Span) -> dict[str, Any]:
     """A trace as OTLP has it: ``resourceSpans``, with ids in hexadecimal."""
     resource = {"attributes": attributes({"service.name": "people"})}
-    return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": list(spans)}]}]}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {}, "spans": list(spans)}]}]}
 
 
 def _in_base64(one: Span) -> Span:
