@@ -205,8 +205,18 @@ def _verdict(blessing: Blessing, state: SessionState, others: Sequence[GateResul
         [*(gate for result in results for gate in result.gates), *blessing.gates, *others],
         failed=bool(state.failures) or "failed" in outcomes or missing,
         errors="error" in outcomes or bool(state.incidents),
-        # Of a case without its evidence nobody knows, and so of the run.
-        partial=not results or "inconclusive" in outcomes or any(r.complete.partial for r in results),
+        partial=not results or any(map(_is_undecided, results)),
+    )
+
+
+def _is_undecided(result: SuiteResult) -> bool:
+    """Whether the suite was cut down, or a case has no verdict: evidence is missing, or it was not judged.
+
+    A case that its kind set aside has a label, one that a mark did has none.
+    """
+    return result.complete.partial or any(
+        sample.outcome == "inconclusive" or (sample.outcome == "skipped" and sample.label)
+        for sample in result.samples
     )
 
 

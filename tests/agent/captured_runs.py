@@ -17,7 +17,6 @@ from pytest_mcpeval.kinds.agent.evidence import (
     write_rows,
     write_step_count,
 )
-from pytest_mcpeval.kinds.agent.options import RunOptions
 from tests.support import Project, Run
 
 AGENT = "people"
@@ -129,10 +128,6 @@ class CapturedProject:
     def folder(self, run_id: str = RUN_ID) -> RunFolder:
         """The folder of a run."""
         return RunFolder.of(self.project.path / "runs", AGENT, run_id)
-
-    def options(self, run_id: str = RUN_ID) -> RunOptions:
-        """What ``--mcpeval-score-only`` says of a run."""
-        return RunOptions(score_only=(self.folder(run_id).path,))
 
     def capture(
         self, case_id: str, found: Evidence, run_id: str = RUN_ID, text: str = "who leads Engineering?"

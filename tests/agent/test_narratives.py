@@ -13,14 +13,23 @@ from pytest_mcpeval.cli import main
 from pytest_mcpeval.kinds.agent.concluding import write_agent_files
 from pytest_mcpeval.kinds.agent.load import load_suite
 from pytest_mcpeval.kinds.agent.narrative import narrative_of
+from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.agent.run import revisit, score
 from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, read_score, write_score
+from pytest_mcpeval.kinds.agent.spec import AgentSuite
 from pytest_mcpeval.kinds.base import Place
 from pytest_mcpeval.loading import load
 from tests.agent.captured_runs import AGENT, RUN_ID, CapturedProject, Evidence, call, case
 
 PAGE = "trace/dom/step-002-after_submit.html"
 LOG = "trace/observability/tool_calls.jsonl"
+
+
+def suite_of(run: RunFolder) -> AgentSuite:
+    """The suite of a run that is scored."""
+    document = load(run.path.parents[2] / "agent.yaml")
+    options = RunOptions(score_only=(run.path,))
+    return load_suite(document, Place("agent.yaml", {}, {}, overrides={"options": options}))
 
 
 @pytest.fixture
@@ -37,9 +46,7 @@ def run(tmp_path: Path) -> RunFolder:
     made.capture("bad", Evidence(calls=[call("find")]))
     made.capture("open", Evidence())
     made.capture("broken", Evidence(error="navigate: `nobody` answers", page=None))
-    document = load(tmp_path / "agent.yaml")
-    options = {"options": made.options()}
-    suite = load_suite(document, Place("agent.yaml", {}, {}, overrides=options))
+    suite = suite_of(made.folder())
     for one in suite.manifest.cases:
         visit = revisit(suite, one)
         write_score(visit.folder.score, score(suite, one, visit).as_data())
@@ -226,6 +233,17 @@ def test_a_made_narrative_stands_on_what_was_captured(run: RunFolder) -> None:
     assert told["bad"] == ["must_call rank failed: rank was not called"]
     assert told["open"] == ["max_steps inconclusive: there is no step_count.json"]
     assert told["broken"] == ["navigate: `nobody` answers"]
+
+
+def test_a_case_whose_process_died_is_in_the_score_of_the_run(
+    run: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.case("ok").score.unlink()
+    write_agent_files(suite_of(run), run)
+    found = read_score(run.score)
+    assert isinstance(found, AgentScoreModel)
+    assert [(row.case_id, row.outcome) for row in found.cases][:2] == [("ok", "error"), ("bad", "failed")]
+    assert "the capture did not finish" in run.report.read_text()
 
 
 def test_nothing_captured_gives_no_narrative(tmp_path: Path, run: RunFolder) -> None:

@@ -253,6 +253,18 @@ def test_secrets_are_shown_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert b"s3cr3t-t0ken" not in b"".join([run.out.encode(), *texts])
 
 
+def test_files_of_runs_among_data_files_are_left_alone(tmp_path: Path) -> None:
+    made = four_cases(tmp_path)
+    made.score()
+    narrative = {"case_id": "ok", "summary": "x", "observations": []}
+    made.project.write_json(f"runs/{AGENT}/{RUN_ID}/narratives/ok.json", narrative)
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "runs").rename(tmp_path / "datasets" / "runs")
+    run = made.project.run("datasets", "--collect-only", "-q")
+    assert "no tests collected" in run.out
+    assert "error" not in run.out
+
+
 def test_two_manifests_of_one_name_are_refused(tmp_path: Path) -> None:
     made = CapturedProject.at(tmp_path, case("a", max_steps=1))
     other = json.loads((tmp_path / "agent.yaml").read_text())

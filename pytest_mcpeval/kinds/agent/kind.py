@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 Agent = Suite[AgentCase]
 AgentItem = Case[AgentCase]
 
+ARTIFACT_KEYS = (
+    {"version", "agent_name"},
+    {"case_id", "completed"},
+    {"case_id", "observations"},
+    {"total_steps", "step_span_ids"},
+)
 MANIFEST_KEYS = ("apiVersion", "access", "cases")
 
 
@@ -44,7 +50,9 @@ class AgentKind(Kind[AgentCase]):
         self._files: dict[str, Path] = {}
 
     def recognise(self, data: Any) -> Shape | None:
-        """A mapping with one of the keys that only manifests have."""
+        """A mapping with one of the keys that only manifests have; what runs leave behind is support."""
+        if _is_artifact(data):
+            return "support"
         found = isinstance(data, dict) and any(key in data for key in MANIFEST_KEYS)
         return "suite" if found else None
 
@@ -199,6 +207,13 @@ class AgentKind(Kind[AgentCase]):
         from pytest_mcpeval.kinds.agent.tables import comparison_tables
 
         return comparison_tables(compared)
+
+
+def _is_artifact(data: Any) -> bool:
+    """Whether a document is a file of a run, which may lie among data files."""
+    if isinstance(data, list):
+        return bool(data) and all(isinstance(row, dict) and "span_id" in row for row in data[:1])
+    return isinstance(data, dict) and any(keys <= data.keys() for keys in ARTIFACT_KEYS)
 
 
 def _agent(suite: Agent) -> AgentSuite:
