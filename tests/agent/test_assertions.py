@@ -216,6 +216,11 @@ def test_a_page_above_the_limit_is_not_read(tmp_path: Path) -> None:
     assert just.status == "passed"
 
 
+def test_small_costs_are_written_out(tmp_path: Path) -> None:
+    found = one(tmp_path, Evidence(generations=[generation(1, 7.35e-06)]), max_total_cost_usd=0.0001)
+    assert found.message == "0.00000735 US dollars, at most 0.0001 US dollars allowed"
+
+
 def test_some_calls_without_the_field_are_counted(tmp_path: Path) -> None:
     rows = [generation(10), generation(None), generation(5)]
     found = one(tmp_path, Evidence(generations=rows), max_total_tokens=15)

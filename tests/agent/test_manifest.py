@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth, PageAction, ResponseReady
-from pytest_mcpeval.kinds.agent.load import load_manifest
+from pytest_mcpeval.kinds.agent.load import load_manifest, manifest_of
 from pytest_mcpeval.kinds.agent.spec import (
     CallSpec,
     LangfuseSource,
@@ -19,7 +20,7 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiField,
     UiSelectors,
 )
-from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.loading import DataFileError, Document
 from tests.agent.captured_runs import case, manifest
 
 WHOLE = """\
@@ -122,6 +123,37 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     )
     assert only.assertions.must_call_exactly == {"book_flight": 1}
     assert only.assertions.max_total_cost_usd == 1
+
+
+def replaced(data: Any, path: tuple[str | int, ...], value: Any) -> Any:
+    """The data with another value at a path."""
+    if not path:
+        return value
+    copy: Any = dict(data) if isinstance(data, dict) else list(data)
+    copy[path[0]] = replaced(data[path[0]], path[1:], value)
+    return copy
+
+
+def places(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of every value in nested data."""
+    yield path
+    inner: Any = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inner:
+        yield from places(value, (*path, key))
+
+
+@pytest.mark.parametrize(
+    "junk", [None, 7, -1.5, True, "", "\x00", "x y", [], [[1], {"a": {}}], {}, {"a": [1]}]
+)
+def test_junk_in_any_place_is_told_or_read_but_never_a_crash(tmp_path: Path, junk: Any) -> None:
+    whole = yaml.safe_load(WHOLE)
+    told = 0
+    for path in places(whole):
+        try:
+            manifest_of(Document(tmp_path / "agent.yaml", replaced(whole, path, junk), ""))
+        except DataFileError:
+            told += 1
+    assert told > 40
 
 
 def test_defaults(tmp_path: Path) -> None:

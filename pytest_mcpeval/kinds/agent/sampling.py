@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from pytest_mcpeval.kinds.agent.assertions.generations import dollars
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.run import Visit
 from pytest_mcpeval.kinds.agent.scoring import CaseOutcome, CaseScore
@@ -123,6 +124,6 @@ def _figures(captured: Captured) -> list[str]:
         return []
     return [
         "–" if tokens is None else f"{tokens:,}",
-        "–" if cost is None else f"{cost:.6g} US dollars",
+        "–" if cost is None else dollars(cost),
         "–" if latency is None else f"{latency:,.0f} ms",
     ]

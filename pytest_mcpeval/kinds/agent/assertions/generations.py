@@ -14,6 +14,7 @@ from pytest_mcpeval.kinds.agent.spec import AgentCase
 from pytest_mcpeval.loading.wording import counted
 
 Measure = Callable[[Sequence[Generation]], "Measured | None"]
+Words = Callable[[float], str]
 
 
 class Measured:
@@ -29,7 +30,7 @@ def max_total_tokens(case: AgentCase, captured: Captured) -> Iterator[AssertionO
     limit = case.assertions.max_total_tokens
     if limit is not None:
         judged = Judged("max_total_tokens", None, limit)
-        yield _bounded(judged, captured, total_tokens, "total_tokens", "{:,.0f} tokens")
+        yield _bounded(judged, captured, total_tokens, "total_tokens", "{:,.0f} tokens".format)
 
 
 def max_total_cost_usd(case: AgentCase, captured: Captured) -> Iterator[AssertionOutcome]:
@@ -37,7 +38,7 @@ def max_total_cost_usd(case: AgentCase, captured: Captured) -> Iterator[Assertio
     limit = case.assertions.max_total_cost_usd
     if limit is not None:
         judged = Judged("max_total_cost_usd", None, limit)
-        yield _bounded(judged, captured, total_cost_usd, "total_cost_usd", "{:.6g} US dollars")
+        yield _bounded(judged, captured, total_cost_usd, "total_cost_usd", dollars)
 
 
 def max_latency_ms(case: AgentCase, captured: Captured) -> Iterator[AssertionOutcome]:
@@ -45,7 +46,7 @@ def max_latency_ms(case: AgentCase, captured: Captured) -> Iterator[AssertionOut
     limit = case.assertions.max_latency_ms
     if limit is not None:
         judged = Judged("max_latency_ms", None, limit)
-        yield _bounded(judged, captured, latency_ms, "started_at and ended_at", "{:,.0f} ms")
+        yield _bounded(judged, captured, latency_ms, "started_at and ended_at", "{:,.0f} ms".format)
 
 
 def total_tokens(rows: Sequence[Generation]) -> Measured | None:
@@ -56,6 +57,11 @@ def total_tokens(rows: Sequence[Generation]) -> Measured | None:
 def total_cost_usd(rows: Sequence[Generation]) -> Measured | None:
     """The sum of costs over the calls that report them; None when none does."""
     return _sum([row.total_cost_usd for row in rows if row.total_cost_usd is not None])
+
+
+def dollars(value: float) -> str:
+    """A cost for people, with as many digits as small ones need."""
+    return f"{value:.8f}".rstrip("0").rstrip(".") + " US dollars"
 
 
 def _sum(values: Sequence[float]) -> Measured | None:
@@ -79,7 +85,7 @@ def latency_ms(rows: Sequence[Generation]) -> Measured | None:
 
 
 def _bounded(
-    judged: Judged, captured: Captured, measure: Measure, field: str, words: str
+    judged: Judged, captured: Captured, measure: Measure, field: str, words: Words
 ) -> AssertionOutcome:
     rows = captured.generations
     if isinstance(rows, Reason):
@@ -92,7 +98,7 @@ def _bounded(
     if found is None:
         message = f"none of {counted(len(rows), 'model call')} reports {field}"
         return inconclusive(judged, Reason("GenerationFieldMissing", message, path))
-    message = f"{words.format(found.value)}, at most {words.format(judged.expected)} allowed"
+    message = f"{words(found.value)}, at most {words(judged.expected)} allowed"
     if found.rows < len(rows):
         message += f" ({len(rows) - found.rows} of {counted(len(rows), 'model call')} did not report {field})"
     detail = f"{field} of {counted(found.rows, 'model call')}"
