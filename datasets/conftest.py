@@ -17,14 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.fixture(scope="session")
 def people_agent() -> Iterator[dict[str, str]]:
     """The URLs of the people assistant and of the store that its traces go to."""
-    with _running("examples.trace_store") as store:
+    with running("examples.trace_store") as store:
         environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": store, "OTEL_BSP_SCHEDULE_DELAY": "100"}
-        with _running("examples.web_agent", **environ) as agent:
+        with running("examples.web_agent", **environ) as agent:
             yield {"url": agent, "otel": store}
 
 
 @contextmanager
-def _running(module: str, **environ: str) -> Iterator[str]:
+def running(module: str, **environ: str) -> Iterator[str]:
     """A server of the examples on a free port; gives the address that it prints."""
     command = [sys.executable, "-m", module, "--port", "0"]
     env = {**os.environ, **environ}
