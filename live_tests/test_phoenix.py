@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from datasets.conftest import running
+from examples.running import running
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent import evidence
 from pytest_mcpeval.kinds.agent.observability.fetching import TraceQuery, fetch

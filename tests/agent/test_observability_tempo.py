@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent import evidence
-from pytest_mcpeval.kinds.agent.observability import retrying, tempo
+from pytest_mcpeval.kinds.agent.observability import fetching, retrying, tempo
 from pytest_mcpeval.kinds.agent.observability.fetching import (
     FetchResult,
     ObservabilityError,
@@ -266,20 +266,23 @@ def test_without_traces_what_the_page_told_stays(folder: CaseFolder) -> None:
     result = fetched(folder, lambda _: reply({"traces": []}))
     assert (result.traces, result.written) == (0, ())
     assert result.notes == (
-        "no trace of the session 's' was found within 0 ms (trace_wait_ms): no log comes from traces",
+        "no trace of the session 's' was found within 0 ms (trace_wait_ms)",
+        "no log is taken from traces",
     )
     assert evidence.read_tool_calls(folder) == told
     # Traces that know nothing of tools are no evidence that no tool was called.
     result = fetched(folder, tempo_with(batches(span(1, name="GET /"))))
     assert "no span in them is of a tool, an agent or a model" in result.notes[0]
+    assert result.notes[1] == "no log is taken from traces"
     assert evidence.read_tool_calls(folder) == told
     assert fetched(folder, tempo_with(batches(*WHOLE))).written == LOGS
     assert [call.tool_name for call in evidence.read_tool_calls(folder) or []] == ["search", "get"]
 
 
-def test_traces_are_awaited_until_they_are_whole(folder: CaseFolder) -> None:
-    """A trace arrives in parts: not listed, listed and not readable, without its top, whole."""
-    stages: list[Reply | None] = [None, NOT_FOUND, reply(batches(*WHOLE[1:])), reply(batches(*WHOLE))]
+def test_traces_are_awaited_until_they_are_whole(folder: CaseFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace arrives in parts: not listed, listed and not readable, without its agent, without its top."""
+    parts = [[span(1)], WHOLE[1:], WHOLE]
+    stages: list[Reply | None] = [None, NOT_FOUND, *(reply(batches(*part)) for part in parts)]
 
     def answer(request: Request) -> Reply:
         searches = len(backend.asked("/api/search"))
@@ -289,10 +292,11 @@ def test_traces_are_awaited_until_they_are_whole(folder: CaseFolder) -> None:
         assert stage is not None
         return stage
 
+    monkeypatch.setattr(fetching, "FIRST_PAUSE_SECONDS", 0.01)
     with serving(answer) as backend:
         result = fetch(source(backend.url, trace_wait_ms=60_000), TraceQuery("s"), folder)
     # Once more than there are stages: it has stopped growing.
-    assert len(backend.asked("/api/search")) == 5
+    assert len(backend.asked("/api/search")) == 6
     assert result == FetchResult(1, 0, (), LOGS)
 
 
@@ -302,6 +306,16 @@ def test_the_wait_for_a_trace_ends(folder: CaseFolder) -> None:
         "1 trace found, not complete within 0 ms (trace_wait_ms): evidence may be missing",
     )
     assert result.written == LOGS
+
+
+def test_traces_that_cannot_be_read_are_told(folder: CaseFolder) -> None:
+    result = fetched(folder, tempo_with(NOT_FOUND), since="2027-01-15T08:00:00Z")
+    assert result.notes == (
+        "1 trace listed by the backend and not readable within 0 ms (trace_wait_ms)",
+        "no trace of the session 's' that began at 2027-01-15T08:00:00+00:00 or later was found within 0 ms "
+        "(trace_wait_ms)",
+        "no log is taken from traces",
+    )
 
 
 def test_spans_that_were_sent_twice_count_once(folder: CaseFolder) -> None:

@@ -110,7 +110,7 @@ def _polled(asked: Backend, window: Window, seconds: float) -> tuple[Found, bool
     while True:
         found = asked.find(window)
         spans = unique(found.spans)
-        complete = not found.pending and is_complete(list(spans.values()))
+        complete = not found.pending and is_complete(spans.values())
         if complete and len(spans) == before:
             return found, True
         left = deadline - time.monotonic()
@@ -126,12 +126,17 @@ def _notes(found: Found, *, complete: bool, backend: TraceBackend, window: Windo
     if found.skipped:
         yield f"{counted(found.skipped, 'malformed span')} skipped: evidence may be missing"
     waited = f"within {backend.trace_wait_ms:,} ms (trace_wait_ms)"
+    if found.pending:
+        yield f"{counted(found.pending, 'trace')} listed by the backend and not readable {waited}"
     if not found.traces:
-        yield f"no trace of the session {window.session_id!r} was found {waited}: no log comes from traces"
+        since = "" if window.since is None else f" that began at {window.since.isoformat()} or later"
+        yield f"no trace of the session {window.session_id!r}{since} was found {waited}"
+    elif not tells_anything(found.spans):
+        yield (
+            f"{counted(found.traces, 'trace')} found {waited}, and no span in them is of a tool, an agent or "
+            "a model: see that the agent emits GenAI attributes such as gen_ai.operation.name"
+        )
     elif not complete:
         yield f"{counted(found.traces, 'trace')} found, not complete {waited}: evidence may be missing"
-    if found.traces and not tells_anything(found.spans):
-        yield (
-            f"{counted(found.traces, 'trace')} found, and no span in them is of a tool, an agent or a model: "
-            "no log was written; see that the agent emits GenAI attributes such as gen_ai.operation.name"
-        )
+    if not tells_anything(found.spans):
+        yield "no log is taken from traces"

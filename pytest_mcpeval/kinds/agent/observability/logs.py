@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
@@ -60,12 +60,15 @@ def tells_anything(spans: Iterable[Span]) -> bool:
     return any(span.kind != "other" for span in spans)
 
 
-def is_complete(spans: Sequence[Span]) -> bool:
-    """Whether no span waits for its parent, and every trace has its top span. Ends are exported last."""
+def is_complete(spans: Collection[Span]) -> bool:
+    """Whether every trace has ended at its top, no span lacks its parent, and the agent is among them.
+
+    Ends are exported last, and what a page requests besides may be traced before the agent's own work.
+    """
     keys = {span.key for span in spans}
     dangling = any(span.parent_key is not None and span.parent_key not in keys for span in spans)
     topped = {span.trace_id for span in spans if span.parent_id is None and span.ended is not None}
-    return bool(spans) and not dangling and topped == {span.trace_id for span in spans}
+    return tells_anything(spans) and not dangling and topped == {span.trace_id for span in spans}
 
 
 def _tool_call(span: Span) -> ToolCall:
