@@ -15,6 +15,9 @@ PAGE_SCRIPT = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
 ACTION_MS = 10_000
 """How long an element may take to be there and ready to be acted on."""
 
+COMMAND_SECONDS = 30.0
+"""How long a page may take to answer a command: one whose scripts never end does not."""
+
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _GONE = re.compile(r"Target crashed|has been closed|Connection closed|Target page, context or browser")
 

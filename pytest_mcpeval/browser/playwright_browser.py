@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.browser.artifacts import write_private
-from pytest_mcpeval.browser.control import ACTION_MS, PAGE_SCRIPT, PageError, words_of
+from pytest_mcpeval.browser.control import ACTION_MS, COMMAND_SECONDS, PAGE_SCRIPT, PageError, words_of
 from pytest_mcpeval.browser.directive import Directive, DriverOptions, PageAction
 from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.finding import find_browser, is_headed
@@ -48,6 +51,7 @@ class PlaywrightBrowser:
         self._headed = is_headed(options)[0]
         self._playwright: Playwright | None = None
         self._chromium: Chromium | None = None
+        self._watchdog = Watchdog()
         self.name = f"{self._executable.name} (Playwright)"
 
     @contextmanager
@@ -60,7 +64,7 @@ class PlaywrightBrowser:
         try:
             context = self._running().new_context(accept_downloads=False, storage_state=state)  # type: ignore[arg-type]
             context.tracing.start(snapshots=True)
-            page = PlaywrightPage(context, authorization)
+            page = PlaywrightPage(context, self._watchdog, authorization)
         except Error as error:
             _close(context)
             raise PageError(f"no page could be opened: {words(error)}") from None
@@ -86,6 +90,7 @@ class PlaywrightBrowser:
         except (Error, OSError) as error:
             self.close()
             raise BrowserError(f"{self._executable} does not start: {words(error)}") from None
+        self._watchdog = Watchdog(_process_id(self._chromium))
         self.name = f"Chromium {self._chromium.version} (Playwright)"
         return self._chromium
 
@@ -102,6 +107,34 @@ class PlaywrightBrowser:
                 playwright.stop()
 
 
+def _process_id(chromium: Chromium) -> int:
+    processes = chromium.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    return next(int(process["id"]) for process in processes if process["type"] == "browser")
+
+
+class Watchdog:
+    """Kills a browser that does not answer: for some calls Playwright would wait for ever."""
+
+    def __init__(self, process_id: int | None = None) -> None:
+        self._process_id = process_id
+
+    @contextmanager
+    def watching(self, seconds: float) -> Iterator[None]:
+        """A call that is to end within the time."""
+        timer = Timer(seconds, self._kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _kill(self) -> None:
+        if self._process_id is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._process_id, signal.SIGKILL)
+
+
 def _close(context: BrowserContext | None) -> None:
     if context is not None:
         with suppress(Exception):
@@ -111,8 +144,11 @@ def _close(context: BrowserContext | None) -> None:
 class PlaywrightPage:
     """A `PageControl`: one page in a context of its own."""
 
-    def __init__(self, context: BrowserContext, authorization: Authorization | None = None) -> None:
+    def __init__(
+        self, context: BrowserContext, watchdog: Watchdog, authorization: Authorization | None = None
+    ) -> None:
         self._context = context
+        self._watchdog = watchdog
         self._secrets = secrets_of(authorization)
         self._console: list[str] = []
         self._sent = 0
@@ -134,15 +170,32 @@ class PlaywrightPage:
     def _on_request(self, request: Request) -> None:
         self._sent += request.method != "GET"
 
+    @contextmanager
+    def _told(self, what: str, seconds: float = 0) -> Iterator[None]:
+        """Errors of Playwright in our words; a call that takes longer than its own limit ends the browser."""
+        from playwright.sync_api import Error
+
+        try:
+            with self._watchdog.watching(seconds + COMMAND_SECONDS):
+                yield
+        except Error as error:
+            raise PageError(f"{what}: {words(error)}") from None
+
     def navigate(self, url: str, timeout_ms: int) -> None:
         """Open a URL, until the page has loaded."""
-        with _told(f"{url} does not load"):
-            self.page.goto(url, timeout=timeout_ms)
+        try:
+            with self._told(f"{url} does not load", timeout_ms / 1000):
+                self.page.goto(url, timeout=timeout_ms)
+        except PageError:
+            # Commands would wait for a page that is still to come.
+            with suppress(Exception):
+                self._context.new_cdp_session(self.page).send("Page.stopLoading")
+            raise
 
     def act(self, action: PageAction) -> None:
         """Click, select or fill."""
         first = self.page.locator(action.selector).first
-        with _told(f"cannot {action.action} {action.selector}"):
+        with self._told(f"cannot {action.action} {action.selector}", ACTION_MS / 1000):
             if action.action == "click":
                 first.click()
             elif action.action == "select":
@@ -152,22 +205,22 @@ class PlaywrightPage:
 
     def fill(self, selector: str, text: str) -> None:
         """Put a text into a field, which then has the focus."""
-        with _told(f"cannot fill {selector}"):
+        with self._told(f"cannot fill {selector}", ACTION_MS / 1000):
             self.page.locator(selector).first.fill(text)
 
     def press_enter(self) -> None:
         """Press Enter."""
-        with _told("cannot press Enter"):
+        with self._told("cannot press Enter"):
             self.page.keyboard.press("Enter")
 
     def command(self, name: str, argument: Any = None) -> Any:
         """Run a command of ``page.js``."""
-        with _told("the page cannot be read"):
+        with self._told("the page cannot be read"):
             return self.page.evaluate(PAGE_SCRIPT, [name, argument])
 
     def screenshot(self) -> bytes:
         """What the window shows."""
-        with _told("no screenshot could be taken"):
+        with self._told("no screenshot could be taken"):
             return self.page.screenshot()
 
     def requests_sent(self) -> int:
@@ -176,7 +229,7 @@ class PlaywrightPage:
 
     def wait(self, milliseconds: int) -> None:
         """Let time pass; events of the page are handled meanwhile."""
-        with _told("the page cannot be waited for"):
+        with self._told("the page cannot be waited for"):
             self.page.wait_for_timeout(milliseconds)
 
     def console(self) -> str:
@@ -185,7 +238,7 @@ class PlaywrightPage:
 
     def keep_trace(self, path: Path) -> None:
         """Write the trace, without secrets."""
-        with _told("the trace cannot be written"):
+        with self._told("the trace cannot be written"):
             write_private(path, b"")
             self._context.tracing.stop(path=path)
         if self._secrets:
@@ -216,16 +269,6 @@ def authorize(page: Page, authorization: Authorization) -> None:
     session.on("Fetch.requestPaused", go_on)
     pattern = {"urlPattern": f"{authorization.origin}/*", "requestStage": "Request"}
     session.send("Fetch.enable", {"patterns": [pattern]})
-
-
-@contextmanager
-def _told(what: str) -> Iterator[None]:
-    from playwright.sync_api import Error
-
-    try:
-        yield
-    except Error as error:
-        raise PageError(f"{what}: {words(error)}") from None
 
 
 def words(error: Error | OSError) -> str:

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from pytest_mcpeval.browser.finding import find_browser, is_headed
 from pytest_mcpeval.browser.login import authorization_of, storage_state_of
 from pytest_mcpeval.browser.playwright_mcp_page import McpPage, Tools
 from pytest_mcpeval.servers.definitions import ServerDefinition
-from pytest_mcpeval.servers.errors import CallError, ServerStartError
+from pytest_mcpeval.servers.errors import ServerStartError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -34,7 +34,6 @@ PASSED_ON = (
     "PLAYWRIGHT_BROWSERS_PATH",
     "TMPDIR",
 )
-CLOSING_SECONDS = 20.0
 
 
 class PlaywrightMcpBrowser:
@@ -69,8 +68,10 @@ class PlaywrightMcpBrowser:
             page.open()
             yield page
         finally:
-            with suppress(PageError):
-                tools.call("browser_close", timeout=CLOSING_SECONDS)
+            try:
+                tools.call("browser_close")
+            except PageError:
+                self.close()
 
     def _running(self, directive: Directive, slot: int) -> Connection:
         state = storage_state_of(directive)
@@ -127,10 +128,7 @@ class PlaywrightMcpBrowser:
         """End the server, and its browser with it."""
         connections, self._connections = self._connections, None
         folder, self._folder = self._folder, None
-        if self._connection is not None:
-            with suppress(CallError):
-                self._connection.call_tool("browser_close", timeout=CLOSING_SECONDS)
-            self._connection = None
+        self._connection = None
         if connections is not None:
             connections.close()
         if folder is not None:

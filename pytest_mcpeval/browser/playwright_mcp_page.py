@@ -8,25 +8,35 @@ import re
 import time
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.browser.artifacts import write_private
-from pytest_mcpeval.browser.control import ACTION_MS, PAGE_SCRIPT, PageError, words_of
+from pytest_mcpeval.browser.control import ACTION_MS, COMMAND_SECONDS, PAGE_SCRIPT, PageError, words_of
 from pytest_mcpeval.browser.directive import PageAction
 from pytest_mcpeval.browser.login import Authorization, redacted_archive, secrets_of
 from pytest_mcpeval.servers.errors import CallError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.response import Response
 
-CALL_SECONDS = 60.0
 MOST_DIALOGS = 10
 ELEMENT_POLL_SECONDS = 0.05
 ELEMENT_ARGUMENTS = ("target", "ref")
 
 _NO_ELEMENT = re.compile(r"does not match any element", re.IGNORECASE)
 _REQUEST = re.compile(r"\[(\w+)\] http")
+
+RUN_CODE = ("browser_run_code_unsafe", "browser_run_code")
+
+STOP_LOADING = """\
+async (page) => {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Page.stopLoading");
+}
+"""
 
 AUTHORIZE = """\
 async (page) => {
@@ -44,11 +54,15 @@ async (page) => {
 
 
 class Tools:
-    """The tools of a server. Dialogs that a page opens are dismissed, as Playwright for Python does."""
+    """The tools of a server. Dialogs that a page opens are dismissed, as Playwright for Python does.
+
+    A server does one thing after the other: ``stuck`` says that it did not end one, and is of no more use.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._properties: dict[str, dict[str, Any]] | None = None
+        self.stuck = False
 
     def properties(self, tool: str) -> dict[str, Any] | None:
         """The arguments of a tool by name, from its schema; None when there is no such tool."""
@@ -81,19 +95,14 @@ class Tools:
             "`npm install @playwright/mcp@latest`"
         )
 
-    def call(
-        self, tool: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = CALL_SECONDS
-    ) -> str:
-        """What a tool says.
+    def call(self, tool: str, arguments: Mapping[str, Any] | None = None, *, own_limit: float = 0.0) -> str:
+        """What a tool says. ``own_limit`` is how many seconds the tool may take by its own account.
 
         Raises:
             PageError: It reports an error, or does not answer.
         """
         for _ in range(MOST_DIALOGS):
-            try:
-                response = self._connection.call_tool(tool, arguments, timeout=timeout)
-            except CallError as error:
-                raise PageError(f"the Playwright MCP server: {words_of(str(error))}") from None
+            response = self._called(tool, arguments, own_limit + COMMAND_SECONDS)
             dialog = self._dismissed(response.text)
             if dialog and (response.is_error or "### Result" not in response.text):
                 if response.is_error or tool == "browser_evaluate":
@@ -110,11 +119,17 @@ class Tools:
             return False
         is_file_chooser = "file chooser" in state.lower()
         tool = "browser_file_upload" if is_file_chooser else "browser_handle_dialog"
-        try:
-            self._connection.call_tool(tool, {} if is_file_chooser else {"accept": False})
-        except CallError as error:
-            raise PageError(f"the Playwright MCP server: {words_of(str(error))}") from None
+        self._called(tool, {} if is_file_chooser else {"accept": False}, COMMAND_SECONDS)
         return True
+
+    def _called(self, tool: str, arguments: Mapping[str, Any] | None, timeout: float) -> Response:
+        if self.stuck:
+            raise PageError("the Playwright MCP server still waits for the page")
+        try:
+            return self._connection.call_tool(tool, arguments, timeout=timeout)
+        except CallError as error:
+            self.stuck = error.reason == "timeout"
+            raise PageError(f"the Playwright MCP server: {words_of(str(error))}") from None
 
 
 class McpPage:
@@ -134,7 +149,7 @@ class McpPage:
             self._authorize(self._authorization)
 
     def _authorize(self, authorization: Authorization) -> None:
-        tool = self._tools.name_of("browser_run_code_unsafe", "browser_run_code")
+        tool = self._tools.name_of(*RUN_CODE)
         if tool is None:
             raise PageError(
                 "this Playwright MCP server cannot send credentials (it has no tool browser_run_code): use "
@@ -148,13 +163,21 @@ class McpPage:
         """Open a URL, until the page has loaded."""
         deadline = time.monotonic() + timeout_ms / 1000
         try:
-            self._tools.call("browser_navigate", {"url": url}, timeout=timeout_ms / 1000 + CALL_SECONDS)
+            self._tools.call("browser_navigate", {"url": url}, own_limit=timeout_ms / 1000)
         except PageError as error:
+            self._stop_loading()
             raise PageError(f"{url} does not load: {error}") from None
         while self.command("place")["loading"] != "complete":
             if time.monotonic() > deadline:
                 raise PageError(f"{url} does not load: it was not complete within {timeout_ms} ms")
             time.sleep(ELEMENT_POLL_SECONDS)
+
+    def _stop_loading(self) -> None:
+        """Commands would wait for a page that is still to come."""
+        tool = self._tools.name_of(*RUN_CODE)
+        if tool is not None:
+            with suppress(PageError):
+                self._tools.call(tool, {"code": STOP_LOADING})
 
     def act(self, action: PageAction) -> None:
         """Click, select or fill."""
@@ -175,7 +198,7 @@ class McpPage:
         deadline = time.monotonic() + ACTION_MS / 1000
         while True:
             try:
-                self._tools.call(tool, {**element, **arguments})
+                self._tools.call(tool, {**element, **arguments}, own_limit=ACTION_MS / 1000)
                 return
             except PageError as error:
                 if not _NO_ELEMENT.search(str(error)) or time.monotonic() > deadline:
