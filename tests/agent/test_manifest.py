@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiField,
     UiSelectors,
 )
+from pytest_mcpeval.kinds.agent.urls import is_loopback
 from pytest_mcpeval.loading import DataFileError, Document
 from tests.agent.captured_runs import case, manifest
 
@@ -280,6 +282,20 @@ def test_hosts_that_a_policy_refuses(tmp_path: Path, url: str, policy: str | Non
 def test_loopback_addresses_are_allowed_over_http(tmp_path: Path, host: str) -> None:
     section = {"otel": {"endpoint": f"http://{host}:3200", "host_policy": "insecure_loopback_only"}}
     assert read(tmp_path, manifest(case("a", max_steps=1), observability=section)).observability.backend
+
+
+def test_a_host_with_one_address_elsewhere_is_not_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {
+        "inside": ["127.0.0.1", "::1"],
+        "mixed": ["127.0.0.1", "192.0.2.1"],
+        "scoped": ["fe80::1%eth0"],
+    }
+
+    def resolve(host: str, port: object) -> list[Any]:
+        return [(0, 0, 0, "", (address, 0)) for address in answers[host]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    assert {host: is_loopback(host) for host in answers} == {"inside": True, "mixed": False, "scoped": False}
 
 
 def fields(**changed: Any) -> dict[str, Any]:
