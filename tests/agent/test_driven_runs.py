@@ -110,6 +110,7 @@ def test_capturing_and_scoring_can_be_apart(tmp_path: Path, site: Site) -> None:
 
 def test_a_page_that_is_down_is_an_error_at_its_step(tmp_path: Path, site: Site) -> None:
     made = project(tmp_path, *CASES[:2])
+    made.write_json("mcpeval.yaml", {"agent": [{"url_fixture": "agent", "runs": "deep/captured"}]})
     with serve() as other:
         gone = other.url
     run = made.run("--mcpeval-report", "report", columns=120, SITE=gone, CI="")
@@ -117,7 +118,8 @@ def test_a_page_that_is_down_is_an_error_at_its_step(tmp_path: Path, site: Site)
     assert "2 error" in run.last_line
     assert "navigate: " in run.out
     assert run.report()["verdict"] == "error"
-    score = json.loads((run_folder(made) / "score.json").read_text())
+    (folder,) = (tmp_path / "deep" / "captured" / AGENT).iterdir()
+    score = json.loads((folder / "score.json").read_text())
     assert score["cases_error"] == 2
     assert score["cases"][0]["error"].startswith("navigate: ")
 
