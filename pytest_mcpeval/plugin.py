@@ -9,8 +9,11 @@ from pytest_mcpeval.fixtures import (
     mcpeval_async_call,
     mcpeval_async_client,
     mcpeval_call,
+    mcpeval_capture,
     mcpeval_client,
     mcpeval_expect,
+    mcpeval_page,
+    mcpeval_trajectory,
 )
 from pytest_mcpeval.options import add_options, is_enabled
 
@@ -18,8 +21,11 @@ __all__ = [
     "mcpeval_async_call",
     "mcpeval_async_client",
     "mcpeval_call",
+    "mcpeval_capture",
     "mcpeval_client",
     "mcpeval_expect",
+    "mcpeval_page",
+    "mcpeval_trajectory",
 ]
 
 MARKERS = (

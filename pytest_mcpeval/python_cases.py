@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.collection import CaseItem
+from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.python_markers import ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER
-from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.samples import Check, CheckStatus, Outcome, Sample
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.servers.response import Response
 
 FIXTURE_PREFIX = "mcpeval_"
-INCIDENTS = (ServerStartError, ServerConfigError, DataFileError)
+INCIDENTS = (ServerStartError, ServerConfigError, DataFileError, BrowserError, TargetError)
 SHOWN_MESSAGE = 500
 
 
@@ -117,8 +119,8 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
     recorder = recorder_of(item)
     outcome = _outcome(call, report)
     checks = [replace(check, rule=plain(check.rule)) for check in recorder.checks]
-    if outcome in ("failed", "xfailed"):
-        checks += _unexplained(recorder, call, report)
+    if outcome in ("failed", "inconclusive", "xfailed"):
+        checks += _unexplained(recorder, outcome, call, report)
     answers = [made.answer or Answer(made.arguments) for made in recorder.calls]
     suite, case = suite_and_id(item)
     sample = Sample(
@@ -148,11 +150,12 @@ def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:
 
 
 def _unexplained(
-    recorder: Recorder, call: pytest.CallInfo[None], report: pytest.TestReport
+    recorder: Recorder, outcome: Outcome, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> Iterable[Check]:
-    """A failure that no recorded check explains, as a check of its own."""
+    """A failure, or a lack of evidence, that no recorded check explains, as a check of its own."""
     if all(check.passed for check in recorder.checks):
-        yield Check({"type": "python"}, "failed", _first_line(call, report))
+        status: CheckStatus = "inconclusive" if outcome == "inconclusive" else "failed"
+        yield Check({"type": "python"}, status, _first_line(call, report))
 
 
 def _message(

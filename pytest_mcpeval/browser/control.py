@@ -18,6 +18,8 @@ ACTION_MS = 10_000
 COMMAND_SECONDS = 30.0
 """How long a page may take to answer a command: one whose scripts never end does not."""
 
+LAUNCH_LINES = 3
+
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _GONE = re.compile(r"Target crashed|has been closed|Connection closed|Target page, context or browser")
 
@@ -90,3 +92,12 @@ def words_of(said: str) -> str:
     message, _, log = said.partition("Call log:")
     tried = list(dict.fromkeys(line.strip(" -\t") for line in log.splitlines() if line.strip()))
     return "; ".join([" ".join(message.split())[:500], *(line[:200] for line in tried[-2:])])
+
+
+def launch_words(said: str) -> str:
+    """Why a browser did not start: the last things it wrote on standard error, else Playwright's message."""
+    lines = [_ANSI.sub("", line).strip() for line in said.splitlines()]
+    written = [line.partition("[err]")[2].strip() for line in lines if "[err]" in line]
+    fatal = [line for line in written if "FATAL" in line]
+    kept = list(dict.fromkeys(fatal or filter(None, written)))[-LAUNCH_LINES:]
+    return "; ".join(line[:300] for line in kept) or " ".join(lines)[:500]

@@ -12,7 +12,14 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.browser.artifacts import write_private
-from pytest_mcpeval.browser.control import ACTION_MS, COMMAND_SECONDS, PAGE_SCRIPT, PageError, words_of
+from pytest_mcpeval.browser.control import (
+    ACTION_MS,
+    COMMAND_SECONDS,
+    PAGE_SCRIPT,
+    PageError,
+    launch_words,
+    words_of,
+)
 from pytest_mcpeval.browser.directive import Directive, DriverOptions, PageAction
 from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.finding import find_browser, is_headed
@@ -56,10 +63,22 @@ class PlaywrightBrowser:
 
     @contextmanager
     def page(self, directive: Directive, slot: int) -> Iterator[PlaywrightPage]:
-        """A page in a fresh context."""
+        """A page in a fresh context, with the directive's login."""
+        with self.fresh_page(authorization_of(directive), storage_state_of(directive)) as page:
+            yield page
+
+    @contextmanager
+    def fresh_page(
+        self, authorization: Authorization | None = None, state: Mapping[str, Any] | None = None
+    ) -> Iterator[PlaywrightPage]:
+        """A page in a fresh context, on the thread that calls.
+
+        Raises:
+            BrowserError: The browser does not start.
+            PageError: The context cannot be made.
+        """
         from playwright.sync_api import Error
 
-        authorization, state = authorization_of(directive), storage_state_of(directive)
         context: BrowserContext | None = None
         try:
             context = self._running().new_context(accept_downloads=False, storage_state=state)  # type: ignore[arg-type]
@@ -89,7 +108,7 @@ class PlaywrightBrowser:
             )
         except (Error, OSError) as error:
             self.close()
-            raise BrowserError(f"{self._executable} does not start: {words(error)}") from None
+            raise BrowserError(f"{self._executable} does not start: {launch_words(str(error))}") from None
         self._watchdog = Watchdog(_process_id(self._chromium))
         self.name = f"Chromium {self._chromium.version} (Playwright)"
         return self._chromium

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -95,7 +95,10 @@ PAGES = {
 
 
 class Site:
-    """A running server. ``seen`` are the requests: path and headers, in their order."""
+    """A running server. ``seen`` are the requests: path and headers, in their order.
+
+    ``on_request`` is called with the path of each, before it is answered.
+    """
 
     def __init__(self, server: ThreadingHTTPServer) -> None:
         self._server = server
@@ -104,6 +107,7 @@ class Site:
         self.statuses: dict[str, int] = {}
         self.redirects: dict[str, str] = {}
         self.held = threading.Event()
+        self.on_request: Callable[[str], None] = lambda path: None
 
     @property
     def url(self) -> str:
@@ -137,6 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         address: Any = self.server.server_address
         site, asked = self.sites[address[1]], urlsplit(self.path)
         site.seen.append((asked.path, {name.lower(): value for name, value in self.headers.items()}))
+        site.on_request(asked.path)
         if asked.path == "/held":
             site.held.wait(60)
         if asked.path in site.redirects:

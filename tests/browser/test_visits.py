@@ -9,7 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_mcpeval.browser.directive import BearerAuth, PageAction, ResponseReady
+from pytest_mcpeval.browser.directive import BearerAuth, DriverOptions, PageAction, ResponseReady
+from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.playwright_browser import PlaywrightBrowser
 from pytest_mcpeval.kinds.agent.visible_text import visible_text
 from tests.browser.conftest import MakeVisit
 from tests.browser.pages import Site, chat, serve
@@ -255,13 +257,11 @@ def test_a_user_who_is_logged_in(visit: MakeVisit, site: Site, tmp_path: Path) -
 def test_a_browser_that_is_killed_harms_one_visit_only(visit: MakeVisit, site: Site) -> None:
     site.pages["/doomed"] = chat(script='fetch("/kill");')
 
-    class Killer(list[tuple[str, dict[str, str]]]):
-        def append(self, asked: tuple[str, dict[str, str]]) -> None:
-            super().append(asked)
-            if asked[0] == "/kill":
-                _browser_process().kill()
+    def kill(path: str) -> None:
+        if path == "/kill":
+            _browser_process().kill()
 
-    site.seen = Killer()
+    site.on_request = kill
     made = visit("/doomed", response_wait_ms=30_000)
     assert made.result.error is not None
     assert "/kill" in [path for path, _ in site.seen]
@@ -279,6 +279,13 @@ def test_a_disk_that_is_full(visit: MakeVisit, tmp_path: Path) -> None:
     made = visit("/chat")
     assert made.error.startswith("after_submit: an artifact cannot be written: ")
     assert "No space left on device" in made.error
+
+
+def test_a_program_that_is_no_browser() -> None:
+    browser = PlaywrightBrowser(DriverOptions(browser="/bin/ls"))
+    expected = "/bin/ls does not start: /bin/ls: unrecognized option"
+    with pytest.raises(BrowserError, match=expected), browser.fresh_page():
+        pass
 
 
 def _browser_process() -> psutil.Process:
