@@ -41,7 +41,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._json({"error": "expected /v1/traces"}, HTTPStatus.NOT_FOUND)
         try:
             self.traces.add(self._received())
-        except (ValueError, ParseError, DecodeError, OSError, zlib.error) as error:
+        except (ValueError, TypeError, ParseError, DecodeError, OSError, zlib.error) as error:
             return self._json({"error": str(error)}, HTTPStatus.BAD_REQUEST)
         if "json" in self.headers.get("Content-Type", ""):
             return self._json({"partialSuccess": {}})
@@ -55,7 +55,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         if "json" in self.headers.get("Content-Type", ""):
-            return ParseDict(_with_bytes(json.loads(body)), TracesData(), ignore_unknown_fields=True)
+            data = json.loads(body)
+            if not isinstance(data, dict):
+                raise ValueError("expected a JSON object")
+            return ParseDict(_with_bytes(data), TracesData(), ignore_unknown_fields=True)
         return TracesData.FromString(body)
 
     def do_GET(self) -> None:

@@ -117,6 +117,11 @@ def test_what_is_asked_wrongly(client: httpx2.Client, path: str, status: int) ->
     [
         (b"\xff", PROTOBUF),
         (b"{", {"Content-Type": "application/json"}),
+        (b"[]", {"Content-Type": "application/json"}),
+        (
+            b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": 5}]}]}]}',
+            {"Content-Type": "application/json"},
+        ),
         (b'{"resourceSpans": 5}', {"Content-Type": "application/json"}),
         (b"plain", {**PROTOBUF, "Content-Encoding": "gzip"}),
     ],
