@@ -13,6 +13,7 @@ from pytest_mcpeval.cli import (
     discover,
     fetch_observability,
     init,
+    install_browser,
     report,
     schema,
     selftest,
@@ -31,6 +32,7 @@ COMMANDS = {
     "snapshot": snapshot,
     "discover": discover,
     "fetch-observability": fetch_observability,
+    "install-browser": install_browser,
     "report": report,
     "validate-narrative": validate_narrative,
 }
