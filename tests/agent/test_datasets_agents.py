@@ -64,12 +64,14 @@ def variant(name: str, assertions: dict[str, Any], **changed: Any) -> dict[str, 
 def variants() -> dict[str, dict[str, Any]]:
     data = bundled()
     page = {"ui_introspection": data["observability"]["ui_introspection"]}
+    described = {key: value for key, value in page["ui_introspection"].items() if key != "extract"}
     # The smallest bound there is: the page is larger.
     small = {**data["interaction"], "max_dom_bytes": 1024}
     return {
         "failing": variant("failing", FAILS),
         "blind": variant("blind", HOLDS, observability={}, interaction=small),
         "by-page": variant("by-page", HOLDS, observability=page),
+        "described": variant("described", HOLDS, observability={"ui_introspection": described}),
     }
 
 
@@ -103,7 +105,7 @@ def test_the_bundled_cases_pass_and_cover_every_kind(run: Run) -> None:
     score = json.loads(folder(run, "people-directory").score.read_text(encoding="utf-8"))
     assert set(score["by_assertion_kind"]) == set(ASSERTION_KINDS)
     assert (score["cases_passed"], score["cases_total"]) == (len(cases), len(cases)), run.out
-    assert "8 passed, 1 failed, 2 inconclusive" in run.last_line or "1 failed, 8 passed" in run.last_line
+    assert "1 failed, 8 passed, 3 inconclusive" in run.last_line
 
 
 def test_each_kind_fails(run: Run) -> None:
@@ -128,6 +130,18 @@ def test_a_page_tells_all_but_tokens_costs_and_times(run: Run) -> None:
         ("concierge", "org_chart"),
     ]
     assert evidence.read_generations(case) is None
+
+
+def test_a_description_alone_is_not_read(run: Run) -> None:
+    expected = dict.fromkeys(ASSERTION_KINDS, "inconclusive")
+    assert outcomes(run, "described") == {**expected, "final_response_contains": "passed"}
+    assert not list(folder(run, "described").case("described").observability.iterdir())
+    report = folder(run, "described").report.read_text(encoding="utf-8")
+    assert (
+        "Note: observability.ui\\_introspection.extract.tool\\_calls\\: the manifest has no selectors"
+        in report
+    )
+    assert "add selectors to the manifest, observability.ui\\_introspection.extract.tool\\_calls" in report
 
 
 def test_traces_take_the_place_of_what_the_page_told(run: Run) -> None:

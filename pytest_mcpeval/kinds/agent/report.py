@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
-from pytest_mcpeval.kinds.agent.captures import read_capture
+from pytest_mcpeval.kinds.agent.captures import Capture, read_capture
 from pytest_mcpeval.kinds.agent.narrative import (
     Narrative,
     NarrativeError,
@@ -134,14 +134,17 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, int]]) -> Iterator[str
 def _case(case: Told, directory: Path) -> Iterator[str]:
     row, folder = case.row, case.folder
     yield from ("", f"## {literal_markdown(row.case_id)}: {WORDS[row.outcome]}", "")
-    if asked := _input(folder):
-        yield from (f"Asked: {literal_markdown(shortened(asked, SHOWN_VALUE))}", "")
+    capture = _capture(folder)
+    if capture is not None:
+        yield from (f"Asked: {literal_markdown(shortened(capture.input, SHOWN_VALUE))}", "")
     if row.error is not None:
         yield from (f"Error: {literal_markdown(row.error)}", "")
     for path in (folder.after_submit_screenshot, folder.failure_screenshot):
         if path.is_file():
             yield from (f"![{path.stem}]({_target(path, directory)})", "")
             break
+    for note in () if capture is None else capture.notes:
+        yield from (f"Note: {literal_markdown(note)}", "")
     if case.narrative is not None:
         yield literal_markdown(case.narrative.summary)
         # What a score says of assertions that hold stands below, with its evidence.
@@ -153,12 +156,11 @@ def _case(case: Told, directory: Path) -> Iterator[str]:
         yield from _outcome(outcome, folder, directory)
 
 
-def _input(folder: CaseFolder) -> str:
+def _capture(folder: CaseFolder) -> Capture | None:
     try:
-        capture = read_capture(folder)
+        return read_capture(folder)
     except ValueError:
-        return ""
-    return "" if capture is None else capture.input
+        return None
 
 
 def _observations(narrative: Narrative, folder: CaseFolder, directory: Path) -> Iterator[str]:
