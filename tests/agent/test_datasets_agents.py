@@ -67,7 +67,10 @@ def variants() -> dict[str, dict[str, Any]]:
     described = {key: value for key, value in page["ui_introspection"].items() if key != "extract"}
     # The smallest bound there is: the page is larger.
     small = {**data["interaction"], "max_dom_bytes": 1024}
+    # Nothing listens there.
+    down = {"phoenix": {"endpoint": "http://127.0.0.1:1", "host_policy": "insecure_loopback_only"}}
     return {
+        "down": variant("down", HOLDS, observability=down),
         "failing": variant("failing", FAILS),
         "blind": variant("blind", HOLDS, observability={}, interaction=small),
         "by-page": variant("by-page", HOLDS, observability=page),
@@ -105,7 +108,7 @@ def test_the_bundled_cases_pass_and_cover_every_kind(run: Run) -> None:
     score = json.loads(folder(run, "people-directory").score.read_text(encoding="utf-8"))
     assert set(score["by_assertion_kind"]) == set(ASSERTION_KINDS)
     assert (score["cases_passed"], score["cases_total"]) == (len(cases), len(cases)), run.out
-    assert "1 failed, 8 passed, 3 inconclusive" in run.last_line
+    assert "1 failed, 8 passed, 1 error, 3 inconclusive" in run.last_line
 
 
 def test_each_kind_fails(run: Run) -> None:
@@ -130,6 +133,14 @@ def test_a_page_tells_all_but_tokens_costs_and_times(run: Run) -> None:
         ("concierge", "org_chart"),
     ]
     assert evidence.read_generations(case) is None
+
+
+def test_a_backend_that_is_down_is_an_error_and_no_verdict(run: Run) -> None:
+    words = "observability: connection refused: nothing listens there: http://127.0.0.1:1/v1/projects/default"
+    assert words in run.out
+    data = json.loads(folder(run, "down").score.read_text(encoding="utf-8"))
+    assert (data["cases_error"], data["failed"]) == (1, 0)
+    assert folder(run, "down").case("down").after_submit_screenshot.is_file()
 
 
 def test_a_description_alone_is_not_read(run: Run) -> None:
