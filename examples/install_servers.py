@@ -1,10 +1,10 @@
-"""Installs the MCP servers that nobody here wrote, which evals and tests run against.
+"""Installs the servers that nobody here wrote, which evals and tests run against.
 
-``python examples/install_servers.py`` installs all of them; ``--npm`` and ``--legacy`` choose. The npm
-servers go to ``examples/npm_servers/node_modules``, exactly as the lock file says. The legacy server still
-needs ``mcp<2``, so it gets a virtual environment of its own: ``examples/legacy_servers/.venv``, or
-``--directory``. What is up to date is left alone. Only the standard library is needed, and npm for the npm
-servers.
+``python examples/install_servers.py`` installs all of them; ``--npm``, ``--legacy`` and ``--chainlit``
+choose. The npm servers go to ``examples/npm_servers/node_modules``, exactly as the lock file says. The legacy
+server still needs ``mcp<2``, and Chainlit brings many packages, so each gets a virtual environment of its
+own: ``examples/legacy_servers/.venv`` (or ``--directory``) and ``examples/chainlit_agent/.venv``. What is up
+to date is left alone. Only the standard library is needed, and npm for the npm servers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 NPM_SERVERS = HERE / "npm_servers"
 LEGACY_SERVERS = HERE / "legacy_servers" / ".venv"
+CHAINLIT = HERE / "chainlit_agent" / ".venv"
 LEGACY_REQUIREMENTS = ("mcp-server-sqlite==2025.4.25", "mcp<2")
+CHAINLIT_REQUIREMENTS = ("chainlit==2.12.0",)
 
 
 class InstallError(Exception):
@@ -34,13 +36,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--npm", action="store_true", help="the npm servers")
     parser.add_argument("--legacy", action="store_true", help="the server on mcp<2")
     parser.add_argument("--directory", type=Path, default=LEGACY_SERVERS, help="where --legacy goes")
+    parser.add_argument("--chainlit", action="store_true", help="the chat interface Chainlit")
     options = parser.parse_args(arguments)
-    everything = not (options.npm or options.legacy)
+    everything = not (options.npm or options.legacy or options.chainlit)
     try:
         if options.npm or everything:
             install_npm(NPM_SERVERS)
         if options.legacy or everything:
-            install_legacy(options.directory)
+            install_environment("legacy server", options.directory, LEGACY_REQUIREMENTS)
+        if options.chainlit or everything:
+            install_environment("chainlit", CHAINLIT, CHAINLIT_REQUIREMENTS)
     except InstallError as error:
         print(f"install_servers: {error}", file=sys.stderr)
         return 1
@@ -76,18 +81,18 @@ def npm_is_current(directory: Path) -> bool:
     return True
 
 
-def install_legacy(directory: Path) -> None:
-    """The server on ``mcp<2``, in a virtual environment.
+def install_environment(name: str, directory: Path, requirements: tuple[str, ...]) -> None:
+    """What has requirements of its own, in a virtual environment.
 
     Raises:
         InstallError: The virtual environment could not be made, or pip failed.
     """
     stamp = directory / "installed.txt"
-    wanted = "\n".join([*LEGACY_REQUIREMENTS, sys.version])
+    wanted = "\n".join([*requirements, sys.version])
     if stamp.is_file() and stamp.read_text("utf-8") == wanted:
-        print(f"legacy server: up to date in {directory}")
+        print(f"{name}: up to date in {directory}")
         return
-    print(f"legacy server: installing into {directory}", flush=True)
+    print(f"{name}: installing into {directory}", flush=True)
     try:
         # Without pip of its own: some systems ship venv without ensurepip.
         venv.EnvBuilder(with_pip=False, clear=True).create(directory)
@@ -95,7 +100,7 @@ def install_legacy(directory: Path) -> None:
         raise InstallError(f"no virtual environment in {directory}: {error}") from error
     python = directory / ("Scripts" if os.name == "nt" else "bin") / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python)]
-    _run([*pip, "install", "--quiet", "--disable-pip-version-check", *LEGACY_REQUIREMENTS])
+    _run([*pip, "install", "--quiet", "--disable-pip-version-check", *requirements])
     stamp.write_text(wanted, "utf-8")
 
 
