@@ -36,10 +36,21 @@ DEPENDENT_OPTIONS = (
     "mcpeval_restart",
     "mcpeval_call_budget",
     "mcpeval_wallclock_budget",
+    "mcpeval_headed",
+    "mcpeval_browser",
+    "mcpeval_slow_mo",
+    "mcpeval_pool_size",
+    "mcpeval_capture_only",
+    "mcpeval_score_only",
+    "mcpeval_baseline_run",
+    "mcpeval_plan",
 )
 
 MOST_CALLS = 999
 """The largest call budget of a session's scenario: ids of calls have three digits."""
+
+POOL_SIZE = 8
+"""How many browsers of this user run at once, if nothing else is said."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -100,6 +111,7 @@ def add_options(parser: pytest.Parser) -> None:
         "python:pkg.mod:search, fixture:NAME, command:PROGRAM, or a JSON mapping as in mcpeval.yaml",
     )
     _add_session_options(group)
+    _add_agent_options(group)
     parser.addini(
         "mcpeval", "collect and run evals without --mcpeval on the command line", "bool", default=False
     )
@@ -121,6 +133,63 @@ def add_options(parser: pytest.Parser) -> None:
         "args",
         default=[],
     )
+
+    parser.addini(
+        "mcpeval_inconclusive",
+        "what a case without the evidence for a verdict does to the run: fail, or skip (default: fail when "
+        "CI is set, else skip)",
+        "string",
+        default="",
+    )
+
+
+def _add_agent_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--mcpeval-headed",
+        action="store_true",
+        help="show the browsers that drive agents, also where CI is set",
+    )
+    group.addoption("--mcpeval-browser", metavar="PATH", help="the Chromium that drives agents")
+    group.addoption(
+        "--mcpeval-slow-mo",
+        type=_natural,
+        metavar="MS",
+        help="milliseconds to wait between actions on a page",
+    )
+    group.addoption(
+        "--mcpeval-pool-size",
+        type=_positive,
+        metavar="N",
+        help=f"browsers at once, over all workers and runs of this user (default: {POOL_SIZE})",
+    )
+    group.addoption(
+        "--mcpeval-capture-only",
+        action="store_true",
+        help="drive agents and keep what is seen, without scoring",
+    )
+    group.addoption(
+        "--mcpeval-score-only",
+        action="append",
+        default=[],
+        metavar="RUN_DIR",
+        help="score an agent's captured run such as runs/AGENT/RUN_ID, without a browser (repeatable)",
+    )
+    group.addoption(
+        "--mcpeval-baseline-run",
+        action="append",
+        default=[],
+        metavar="RUN_DIR",
+        help="compare every assertion on an agent with this earlier run (repeatable)",
+    )
+    group.addoption(
+        "--mcpeval-plan", metavar="FILE", help="with --collect-only: write what would be driven as JSON"
+    )
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"expected a whole number from 0, found {text!r}")
+    return int(text)
 
 
 def _add_session_options(group: pytest.OptionGroup) -> None:

@@ -13,13 +13,12 @@ from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
 from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.python_judging import PythonCases
 from pytest_mcpeval.reporting import Reporter
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.selecting import Selector
 from pytest_mcpeval.session_key import runtime_key
-from pytest_mcpeval.settings import settings_from
+from pytest_mcpeval.settings import Settings, settings_from
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -57,7 +56,7 @@ def take_part(config: pytest.Config) -> None:
         config.pluginmanager.register(reporter, "mcpeval-reporter")
         _register_html(config, reporter)
     if role == "controller":
-        notes = WorkerNotes(config.getoption("dist"), runtime.settings.session)
+        notes = WorkerNotes(config.getoption("dist"), runtime.settings)
         config.pluginmanager.register(notes, "mcpeval-worker-notes")
 
 
@@ -105,12 +104,13 @@ def _register_html(config: pytest.Config, reporter: Reporter) -> None:
 class WorkerNotes:
     """Tells workers what only the controller knows."""
 
-    def __init__(self, distribution: str, session: SessionOptions) -> None:
+    def __init__(self, distribution: str, settings: Settings) -> None:
         self._distribution = distribution
-        self._session = session
+        self._settings = settings
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """How items are distributed decides how far a worker may call ahead; an evaluation has one name."""
+        """How items are distributed decides how far a worker may call ahead; a run's folders have one name."""
         node.workerinput["mcpeval_distribution"] = self._distribution
-        node.workerinput["mcpeval_session"] = json.dumps(asdict(self._session))
+        node.workerinput["mcpeval_session"] = json.dumps(asdict(self._settings.session))
+        node.workerinput["mcpeval_run_id"] = self._settings.run.run_id

@@ -16,6 +16,7 @@ def registered_kinds(checks: CheckRegistry, others: Iterable[Kind[Any]] = ()) ->
     Raises:
         ValueError: Two kinds have the same name.
     """
+    from pytest_mcpeval.kinds.agent.kind import AgentKind
     from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
     from pytest_mcpeval.kinds.scenario.kind import ScenarioKind
     from pytest_mcpeval.kinds.security.kind import SecurityKind
@@ -26,6 +27,7 @@ def registered_kinds(checks: CheckRegistry, others: Iterable[Kind[Any]] = ()) ->
         ScenarioKind(checks),
         RetrievalKind(),
         SecurityKind(),
+        AgentKind(),
         SessionKind(checks),
     )
     for kind in (*ours, *others):

@@ -61,7 +61,7 @@ def _failures(evaluation: Evaluation) -> Iterator[str]:
         (suite.key, sample)
         for suite in evaluation.suites
         for sample in suite.samples
-        if sample.outcome in ("failed", "tolerated", "error")
+        if sample.outcome in ("failed", "inconclusive", "tolerated", "error")
     ]
     if failed:
         yield ""
@@ -77,5 +77,5 @@ def _failure(key: str, sample: Sample) -> Iterator[str]:
     yield escaped(sample.message)
     yield ""
     for check in sample.checks:
-        mark = "x" if check.passed else " "
+        mark = {"passed": "x", "failed": " ", "inconclusive": "?"}[check.status]
         yield f"- [{mark}] {escaped(check.name)}: {escaped(check.message)}"
