@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.base import Case, Suite
@@ -28,31 +29,41 @@ class Ahead:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._pending: dict[tuple[str, str], Future[Any]] = {}
+        self._pending: dict[tuple[str, str, int], Future[Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
         self.upcoming: Upcoming = nothing_upcoming
 
-    def answers(self, suite: Suite[Any], case: Case[Any]) -> Any:
-        """The answers to a case: those already asked for, or asked for now."""
+    def answers(self, suite: Suite[Any], case: Case[Any]) -> Iterator[Any]:
+        """The answers to a case, run by run: those already asked for, or asked for when it is their turn."""
+        for run in range(self._runtime.runs(suite)):
+            yield self._answers(suite, case, run)
+
+    def _answers(self, suite: Suite[Any], case: Case[Any], run: int) -> Any:
         kind = self._runtime.kind(suite.kind)
         width = self._runtime.settings.concurrency or suite.concurrency
         if width > 1 and case.may_run_ahead:
-            self._start_upcoming(suite, case, width)
-        pending = self._pending.pop((suite.key, case.id), None)
+            self._start_upcoming(suite, case, run, width)
+        pending = self._pending.pop((suite.key, case.id, run), None)
         if pending is not None:
             answers = pending.result()
             if not kind.must_ask_again(answers):
                 return answers
         return kind.ask(suite, case, self._runtime)
 
-    def _start_upcoming(self, suite: Suite[Any], case: Case[Any], width: int) -> None:
-        if (suite.key, case.id) in self._pending:
-            coming: Iterable[Case[Any]] = self.upcoming(suite, case, width - 1)
-        else:
-            coming = (case, *self.upcoming(suite, case, width - 1))
-        for other in coming:
-            if other.may_run_ahead and (suite.key, other.id) not in self._pending:
-                self._pending[suite.key, other.id] = self._submit(suite, other, width)
+    def _start_upcoming(self, suite: Suite[Any], case: Case[Any], run: int, width: int) -> None:
+        for other, number in islice(self._coming(suite, case, run, width), width):
+            key = (suite.key, other.id, number)
+            if other.may_run_ahead and key not in self._pending:
+                self._pending[key] = self._submit(suite, other, width)
+
+    def _coming(
+        self, suite: Suite[Any], case: Case[Any], run: int, width: int
+    ) -> Iterator[tuple[Case[Any], int]]:
+        """The case in hand and those after it, each with the numbers of its runs still to come."""
+        runs = self._runtime.runs(suite)
+        yield from ((case, number) for number in range(run, runs))
+        for other in self.upcoming(suite, case, width - 1):
+            yield from ((other, number) for number in range(runs))
 
     def _submit(self, suite: Suite[Any], case: Case[Any], width: int) -> Future[Any]:
         if self._threads is None:

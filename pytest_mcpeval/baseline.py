@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -60,6 +60,31 @@ def digest_of(data: object) -> str:
     """``sha256:<hex>`` of JSON data in canonical form, the same whatever the file's layout and comments."""
     text = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def differing_digests(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    """The parts a baseline was made from in another version; none for a baseline without any digest."""
+    if not found:
+        return []
+    return [part for part in {**wanted, **found} if found.get(part) != wanted.get(part)]
+
+
+def mismatch_words(differing: Sequence[str], command: str) -> str:
+    """Why a baseline does not fit, and what to do; ``command`` blesses a new one."""
+    return (
+        f"was made from another {' and another '.join(differing)}, so the two cannot be compared: "
+        f"undo the change, or bless the new version with {command}"
+    )
+
+
+def bless_command(suite: str, path: str | None) -> str:
+    """The command that writes a suite's baseline; without the ``path`` of one, what to set first as well."""
+    command = f"{BLESS_COMMAND} {suite}"
+    return (
+        command
+        if path is not None
+        else f"`baseline: FILE` in the file or its entry in mcpeval.yaml, and {command}"
+    )
 
 
 def is_baseline(data: object) -> bool:

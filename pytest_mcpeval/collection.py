@@ -5,20 +5,23 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite, TargetError
+from pytest_mcpeval.kinds.cases import Batch
 from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
 from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
+from pytest_mcpeval.repeating import combined
+from pytest_mcpeval.reports.outcomes import batch_message, lines_on_runs, not_passed, word_of
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
@@ -63,11 +66,15 @@ NOT_IN_MARKERS = re.compile(r"[^\w+.\[\]\\/-]+")
 MANY_ITEMS = 1_000
 """From so many cases on, a file's items are worth sparing the garbage collector."""
 
-sample_key = pytest.StashKey[Sample]()
+samples_key = pytest.StashKey[list[Sample]]()
 
 
 class CaseFailed(Exception):  # noqa: N818 (a verdict, not an incident)
-    """A case whose target answered and was wrong; the text is for people."""
+    """A case, or one of a batch, whose target answered and was wrong; the text is for people."""
+
+
+class DataFileWarning(pytest.PytestWarning):
+    """A data file can be run, and lacks something that its results should stand on."""
 
 
 class DataFileCollectors:
@@ -135,17 +142,21 @@ class DataFileCollectors:
         return any(directory in path.parents for directory in settings.datasets)
 
 
-class ProjectFileCollector(pytest.File):
-    """A ``mcpeval.yaml``: no items, but its errors are collection errors even where no suite uses it."""
+class ItemlessFile(pytest.File):
+    """A file without items, collected for what is wrong with it."""
 
     runtime: Runtime
 
     @classmethod
-    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> ProjectFileCollector:
-        """The collector of one project file."""
-        collector: ProjectFileCollector = cls.from_parent(parent, path=path)
+    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> Self:
+        """The collector of one file."""
+        collector: Self = cls.from_parent(parent, path=path)
         collector.runtime = runtime
         return collector
+
+
+class ProjectFileCollector(ItemlessFile):
+    """A ``mcpeval.yaml``: its errors are collection errors even where no suite uses it."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """Read the file, and yield nothing."""
@@ -156,17 +167,8 @@ class ProjectFileCollector(pytest.File):
         return iter(())
 
 
-class MisnamedFile(pytest.File):
+class MisnamedFile(ItemlessFile):
     """A file whose name matches a pattern for data files, with a suffix that no data file has."""
-
-    runtime: Runtime
-
-    @classmethod
-    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> MisnamedFile:
-        """The collector of one such file."""
-        collector: MisnamedFile = cls.from_parent(parent, path=path)
-        collector.runtime = runtime
-        return collector
 
     def collect(self) -> Iterator[pytest.Item]:
         """Say what is wrong with the name."""
@@ -191,7 +193,7 @@ class SuiteFile(pytest.Module):
         return collector
 
     def collect(self) -> list[pytest.Item]:
-        """An item for each case of the file; a support file, such as a baseline, has none."""
+        """An item for each case or batch of the file; a support file, such as a baseline, has none."""
         with garbage_collection_paused():
             items = self._items()
             if len(items) >= MANY_ITEMS:
@@ -206,29 +208,37 @@ class SuiteFile(pytest.Module):
             raise self.CollectError(self.runtime.described(error)) from None
         except ServerConfigError as error:
             raise self.CollectError(str(error)) from None
-        return [CaseItem.of(self, suite, case) for case in suite.cases] if suite is not None else []
+        if suite is None:
+            return []
+        for text in suite.warnings:
+            self.warn(DataFileWarning(visible(f"{suite.key}: {text}")))
+        return [CaseItem.of(self, suite, batch) for batch in suite.batches]
 
 
 class CaseItem(pytest.Function):
-    """One case of a data file."""
+    """One case of a data file, or several: ``batch: N``."""
 
     suite: Suite[Any]
-    case: Case[Any]
+    cases: tuple[Case[Any], ...]
     runtime: Runtime
 
     @classmethod
-    def of(cls, parent: SuiteFile, suite: Suite[Any], case: Case[Any]) -> CaseItem:
-        """The item of a case, with its markers."""
-        marks = [_trait_mark(parent.config, name) for name in _marker_names(case.traits)]
+    def of(cls, parent: SuiteFile, suite: Suite[Any], batch: Batch[Any]) -> CaseItem:
+        """The item of a batch, with the markers of its cases."""
+        first = batch.cases[0]
+        marks = [_trait_mark(parent.config, name) for name in _marker_names(batch.cases)]
         item: CaseItem = cls.from_parent(
             parent,
-            name=case.id,
-            callobj=_function_taking(case.fixtures),
+            name=batch.name,
+            callobj=_function_taking(first.fixtures),
             keywords={mark.name: mark for mark in marks},
         )
         item.own_markers.extend(marks)
-        item.suite, item.case, item.runtime = suite, case, parent.runtime
-        for marker in markers_of(case.marks, os.environ):
+        if len(batch.cases) > 1:
+            # For `-k`, which then runs the whole batch.
+            item.extra_keyword_matches.update(batch.ids)
+        item.suite, item.cases, item.runtime = suite, batch.cases, parent.runtime
+        for marker in markers_of(first.marks, os.environ):
             item.add_marker(marker)
         return item
 
@@ -243,22 +253,45 @@ class CaseItem(pytest.Function):
             pytest.fail(problem, pytrace=False)
 
     def _problem_of_target(self) -> str | None:
-        self.runtime.fixtures = {name: self.funcargs[name] for name in self.case.fixtures}
+        kind = self.runtime.kind(self.suite.kind)
+        self.runtime.fixtures = {name: self.funcargs[name] for name in self.cases[0].fixtures}
         try:
-            self.runtime.kind(self.suite.kind).prepare(self.suite, self.case, self.runtime)
+            for case in self.cases:
+                kind.prepare(self.suite, case, self.runtime)
         except (ServerStartError, ServerConfigError, TargetError) as error:
             return str(error)
         return None
 
     def run_case(self) -> None:
-        """Ask, judge, and raise when the case failed."""
-        kind = self.runtime.kind(self.suite.kind)
-        answers = self.runtime.ahead.answers(self.suite, self.case)
-        sample = kind.judge(self.suite, self.case, answers, self.runtime)
-        self.stash[sample_key] = sample
-        if sample.outcome in ("failed", "tolerated", "error"):
+        """Ask, judge, and raise when a case failed."""
+        # Kept case by case: what ends the item early leaves the samples of those before.
+        samples: list[Sample] = []
+        self.stash[samples_key] = samples
+        for case in self.cases:
+            samples.append(self._sample_of(case))
+        wrong = not_passed(samples)
+        if wrong:
             # A tolerated case raises too: then a mark that expects the failure has its say first.
-            raise CaseFailed(kind.explain(self.suite, self.case, sample))
+            raise CaseFailed(self._explained(wrong))
+
+    def _sample_of(self, case: Case[Any]) -> Sample:
+        kind = self.runtime.kind(self.suite.kind)
+        answers = self.runtime.ahead.answers(self.suite, case)
+        return combined([kind.judge(self.suite, case, one, self.runtime) for one in answers])
+
+    def _explained(self, wrong: Sequence[Sample]) -> str:
+        """What a person reads: of a batch, which cases did not pass, then each of them."""
+        kind = self.runtime.kind(self.suite.kind)
+        cases = {case.id: case for case in self.cases}
+        texts = [
+            (sample, "\n".join([kind.explain(self.suite, cases[sample.id], sample), *lines_on_runs(sample)]))
+            for sample in wrong
+        ]
+        if len(cases) == 1:
+            return texts[0][1]
+        parts = [f"── {sample.id} ({word_of(sample)})\n{text}" for sample, text in texts]
+        samples = self.stash[samples_key]
+        return "\n\n".join([batch_message(samples), *parts])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What a person sees: words and data for our own failures, a traceback for everything else."""
@@ -270,7 +303,7 @@ class CaseItem(pytest.Function):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """File, zero-based line and name, for headings."""
-        return self.path, self.case.line - 1, self.name
+        return self.path, self.cases[0].line - 1, self.name
 
 
 def _is_hidden_by_name(path: Path, config: pytest.Config) -> bool:
@@ -295,9 +328,9 @@ def _function_taking(fixtures: tuple[str, ...]) -> Callable[..., None]:
     return case
 
 
-def _marker_names(traits: Mapping[str, Any]) -> list[str]:
+def _marker_names(cases: Iterable[Case[Any]]) -> list[str]:
     found: dict[str, None] = {}
-    for value in traits.values():
+    for value in (value for case in cases for value in case.traits.values()):
         found.update(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))
     names = dict.fromkeys(NOT_IN_MARKERS.sub("-", name).strip("-").lstrip("_") for name in found)
     return [name for name in names if name and name not in ACTING_MARKERS | WORDS_OF_EXPRESSIONS]

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Generator, Iterable, Sequence
+from itertools import dropwhile, islice
 from typing import Any
 
 import pytest
 
-from pytest_mcpeval.collection import CaseFailed, CaseItem, sample_key
+from pytest_mcpeval.collection import CaseFailed, CaseItem, samples_key
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.python_cases import python_sample, python_selections
+from pytest_mcpeval.repeating import LATENCY, judged_otherwise, worst
+from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import SAMPLE_ATTRIBUTE, Sample
+from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Outcome, Sample, samples_to_json
 
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"
 
 
-sent_key = pytest.StashKey[Sample]()
+sent_key = pytest.StashKey[list[Sample]]()
 
 
 class Executor:
-    """Selects cases, runs calls ahead, and sends a sample along with the report of each case.
+    """Selects cases, runs calls ahead, and sends the samples along with the report of each item.
 
     ``whole_files`` says that a file's items all run in this process (a serial run, or a distribution by
     file); otherwise only the very next item is known to run here.
@@ -36,8 +37,9 @@ class Executor:
         self.is_worker = is_worker
         self._whole_files = whole_files
         self._items: list[pytest.Item] = []
+        self._cases: list[tuple[Suite[Any], Case[Any]]] = []
         self._places: dict[tuple[str, str], int] = {}
-        self._next: pytest.Item | None = None
+        self._at_hand: tuple[pytest.Item | None, ...] = ()
         self._unsent_selections: str | None = None
         runtime.ahead.upcoming = self._upcoming
         runtime.has_whole_files = whole_files
@@ -47,11 +49,10 @@ class Executor:
         if session.config.option.collectonly:
             return
         self._items = session.items
-        self._places = {
-            (item.suite.key, item.case.id): index
-            for index, item in enumerate(session.items)
-            if isinstance(item, CaseItem)
-        }
+        self._cases = [
+            (item.suite, case) for item in session.items if isinstance(item, CaseItem) for case in item.cases
+        ]
+        self._places = {(suite.key, case.id): index for index, (suite, case) in enumerate(self._cases)}
         listed = self.selections()
         self.runtime.selected = {selection.suite: selection.selected for selection in listed}
         self._unsent_selections = selections_to_json(listed) if listed else None
@@ -65,7 +66,7 @@ class Executor:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Remember what comes next, for calls ahead."""
-        self._next = nextitem
+        self._at_hand = (item, nextitem)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -74,26 +75,27 @@ class Executor:
             item.prepare()
 
     def _upcoming(self, suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
-        if not self._whole_files:
-            found = self._next
-            return [found.case] if isinstance(found, CaseItem) and found.suite is suite and count else []
-        start = self._places[suite.key, case.id] + 1
-        following = islice(self._items, start, start + count)
-        return [item.case for item in following if isinstance(item, CaseItem) and item.suite is suite]
+        if self._whole_files:
+            start = self._places[suite.key, case.id] + 1
+            return [other for owner, other in self._cases[start : start + count] if owner is suite]
+        here = [item for item in self._at_hand if isinstance(item, CaseItem) and item.suite is suite]
+        cases = [other for item in here for other in item.cases]
+        following = dropwhile(lambda other: other is not case, cases)
+        return islice(following, 1, count + 1)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Put the sample of a case on its report, as one JSON string."""
+        """Put the samples of an item on its report, as one JSON string."""
         report = yield
-        sample = _sample_of(item, call, report)
-        if sample is not None:
-            sample = _as_reported(sample, report)
-            item.stash[sent_key] = sample
-            setattr(report, SAMPLE_ATTRIBUTE, sample.to_json())
+        samples = _samples_of(item, call, report)
+        if samples:
+            samples = _as_reported(samples, report)
+            item.stash[sent_key] = samples
+            setattr(report, SAMPLES_ATTRIBUTE, samples_to_json(samples))
             if call.when != "teardown":
-                _mark(item, report, sample)
+                _mark(item, report, samples)
         if self._unsent_selections is not None:
             setattr(report, SELECTIONS_ATTRIBUTE, self._unsent_selections)
             self._unsent_selections = None
@@ -104,34 +106,48 @@ class Executor:
         self.runtime.close()
 
 
-def _sample_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> Sample | None:
-    """The sample of an item, when this is the report that ends its case: a call, or a set-up that failed."""
+def _samples_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> list[Sample]:
+    """The samples of an item, when this is the report that ends it: a call, or a set-up that failed."""
     if call.when == "teardown":
         return _of_failed_teardown(item, report)
     if call.when == "setup" and report.passed:
-        return None
+        return []
     if not isinstance(item, CaseItem):
-        return python_sample(item, call, report)
-    judged = item.stash.get(sample_key, None)
-    if judged is not None and (call.excinfo is None or isinstance(call.excinfo.value, CaseFailed)):
+        sample = python_sample(item, call, report)
+        return [] if sample is None else [sample]
+    judged = item.stash.get(samples_key, [])
+    if len(judged) == len(item.cases) and not _is_foreign(call):
         return judged
+    # Judged cases of a batch keep their samples; of a batch that was judged whole, none can be believed.
+    kept = {sample.id: sample for sample in judged} if len(judged) < len(item.cases) else {}
+    return [kept.get(case.id) or _not_judged(item, case, call, report) for case in item.cases]
+
+
+def _is_foreign(call: pytest.CallInfo[None]) -> bool:
+    """Whether an item was ended by something else than its verdict."""
+    return call.excinfo is not None and not isinstance(call.excinfo.value, CaseFailed)
+
+
+def _not_judged(
+    item: CaseItem, case: Case[Any], call: pytest.CallInfo[None], report: pytest.TestReport
+) -> Sample:
     return Sample(
         suite=item.suite.key,
         kind=item.suite.kind,
-        id=item.case.id,
+        id=case.id,
         outcome="skipped" if report.skipped and not hasattr(report, "wasxfail") else "error",
         message=_first_line(call),
-        traits=dict(item.case.traits),
+        traits=dict(case.traits),
     )
 
 
-def _of_failed_teardown(item: pytest.Item, report: pytest.TestReport) -> Sample | None:
-    """A case whose tear-down failed did not pass: its sample, once more, as an error."""
-    sent = item.stash.get(sent_key, None)
-    if sent is None or not report.failed:
-        return None
+def _of_failed_teardown(item: pytest.Item, report: pytest.TestReport) -> list[Sample]:
+    """Cases whose tear-down failed did not pass: their samples, once more, as errors."""
+    if not report.failed:
+        return []
     lines = report.longreprtext.strip().splitlines() or ["no reason given"]
-    return replace(sent, outcome="error", message=f"tear-down failed: {lines[-1]}")
+    message = f"tear-down failed: {lines[-1]}"
+    return [judged_otherwise(sent, "error", message) for sent in item.stash.get(sent_key, [])]
 
 
 def _first_line(call: pytest.CallInfo[None]) -> str:
@@ -139,14 +155,20 @@ def _first_line(call: pytest.CallInfo[None]) -> str:
     return lines[0] if lines else ""
 
 
-def _as_reported(sample: Sample, report: pytest.TestReport) -> Sample:
-    """The sample, with what marks made of its outcome."""
-    if hasattr(report, "wasxfail") and report.skipped and sample.outcome != "skipped":
-        return replace(sample, outcome="xfailed", message=_expected_words(sample, report))
-    if report.failed and sample.outcome == "passed":
+def _as_reported(samples: list[Sample], report: pytest.TestReport) -> list[Sample]:
+    """The samples, with what marks made of their outcomes."""
+    if hasattr(report, "wasxfail") and report.skipped:
+        return [
+            sample
+            if sample.outcome in ("passed", "skipped")
+            else judged_otherwise(sample, "xfailed", _expected_words(sample, report))
+            for sample in samples
+        ]
+    if report.failed and all(sample.outcome == "passed" for sample in samples):
         # A strict mark expected a failure, and there was none.
-        return replace(sample, outcome="failed", message=report.longreprtext.partition("\n")[0])
-    return sample
+        message = report.longreprtext.partition("\n")[0]
+        return [judged_otherwise(sample, "failed", message) for sample in samples]
+    return samples
 
 
 def _expected_words(sample: Sample, report: pytest.TestReport) -> str:
@@ -156,15 +178,27 @@ def _expected_words(sample: Sample, report: pytest.TestReport) -> str:
     )
 
 
-def _mark(item: pytest.Item, report: pytest.TestReport, sample: Sample) -> None:
-    setattr(report, OUTCOME_ATTRIBUTE, sample.outcome)
-    setattr(report, LABEL_ATTRIBUTE, sample.label)
-    item.user_properties.extend((name, str(value)) for name, value in _properties(sample))
+def _mark(item: pytest.Item, report: pytest.TestReport, samples: Sequence[Sample]) -> None:
+    outcome = worst([sample.outcome for sample in samples])
+    setattr(report, OUTCOME_ATTRIBUTE, outcome)
+    setattr(report, LABEL_ATTRIBUTE, next((sample.label for sample in samples if sample.label), ""))
+    found = _properties(samples[0]) if len(samples) == 1 else _properties_of_batch(samples, outcome)
+    item.user_properties.extend((name, str(value)) for name, value in found)
     report.user_properties = list(item.user_properties)
-    if sample.outcome == "tolerated":
+    if outcome == "tolerated":
         # Like an expected failure: no report of a third party may count a wrong answer as passed.
+        message = samples[0].message if len(samples) == 1 else batch_message(samples)
         report.outcome = "skipped"
-        report.wasxfail = f"tolerated: {sample.message}"
+        report.wasxfail = f"tolerated: {message}"
+
+
+def _properties_of_batch(samples: Sequence[Sample], outcome: Outcome) -> Iterable[tuple[str, object]]:
+    yield "mcpeval_kind", samples[0].kind
+    yield "mcpeval_outcome", outcome
+    passed = sum(sample.outcome == "passed" for sample in samples)
+    yield "mcpeval_cases", f"{passed}/{len(samples)} passed"
+    if latency := sum(sample.run.get(LATENCY) or 0 for sample in samples):
+        yield "mcpeval_latency_ms", round(latency, 1)
 
 
 def _properties(sample: Sample) -> Iterable[tuple[str, object]]:
@@ -176,8 +210,8 @@ def _properties(sample: Sample) -> Iterable[tuple[str, object]]:
             yield f"mcpeval_{name}", value if isinstance(value, str) else ", ".join(value)
     if sample.checks:
         yield "mcpeval_checks", f"{sum(check.passed for check in sample.checks)}/{len(sample.checks)} passed"
-    if sample.run.get("processingTimeMs"):
-        yield "mcpeval_latency_ms", round(sample.run["processingTimeMs"], 1)
+    if sample.run.get(LATENCY):
+        yield "mcpeval_latency_ms", round(sample.run[LATENCY], 1)
     if sample.measured.get("confidence"):
         yield "mcpeval_confidence", sample.measured["confidence"]
 

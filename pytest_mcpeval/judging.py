@@ -23,7 +23,7 @@ from pytest_mcpeval.ledger import Ledger, Selection
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Table
+from pytest_mcpeval.tables import Row, Table
 
 BLESS_GATE = "bless"
 NOTHING_TO_BLESS = (
@@ -98,7 +98,10 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
     blessing = _blessed(runtime, results, state) if runtime.settings.bless else Blessing(results)
     return Evaluation(
         suites=blessing.suites,
-        tables=[table for kind in runtime.kinds.values() for table in _tables(kind, ledger, results)],
+        tables=[
+            *(table for kind in runtime.kinds.values() for table in _tables(kind, ledger, results)),
+            _repeated(results),
+        ],
         verdict=_verdict(blessing, state),
         notes=[*_notes(runtime, ledger), *blessing.notes],
         session_gates=blessing.gates,
@@ -120,6 +123,23 @@ def _notes(runtime: Runtime, ledger: Ledger) -> list[str]:
     return [note for kind in runtime.kinds.values() for note in kind.notes(ledger.of_kind(kind.name))]
 
 
+def _repeated(results: Sequence[SuiteResult]) -> Table:
+    """The suites whose cases were asked several times, and how many cases did not stay the same."""
+    rows = [
+        Row(
+            (
+                result.key,
+                str(result.metrics["runs"]),
+                f"{len(result.metrics['changed'])} of {len(result.samples)}",
+                f"{result.metrics['changed_share'] * 100:.1f} %",
+            )
+        )
+        for result in results
+        if any(sample.runs for sample in result.samples)
+    ]
+    return Table("Between runs", ("", "runs", "changed", "share"), tuple(rows))
+
+
 def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: SessionState) -> SuiteResult:
     samples = ledger.samples_of(selection)
     kind = runtime.kind(selection.kind)
@@ -128,13 +148,13 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         frozenset(selection.selected),
         {sample.id: sample for sample in samples},
         stopped=state.stopped,
-        crashed=[case for case in selection.expected if f"{selection.suite}::{case}" in state.crashed],
+        crashed=frozenset(selection.cases_of(state.crashed)),
     )
     return SuiteResult(
         selection=selection,
         complete=complete,
         samples=samples,
-        metrics=kind.measure(samples),
+        metrics=kind.measure_over_runs(samples),
         run=kind.measure_run(samples),
         gates=_gates(runtime, selection, samples, complete),
         compared={} if complete.partial else _compared(runtime, selection, samples),

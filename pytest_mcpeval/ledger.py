@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.samples import Sample, samples_from_json
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.base import Suite
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Selection:
     """One suite as a process collected it: all its cases, and those that were selected to run.
 
-    ``path`` is None for cases written in Python.
+    ``path`` is None for cases written in Python. ``batches`` maps the name of an item that holds several
+    cases to their ids.
     """
 
     suite: str
@@ -27,6 +28,12 @@ class Selection:
     digest: str
     expected: Sequence[str]
     selected: Sequence[str]
+    batches: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def cases_of(self, node_ids: Container[str]) -> list[str]:
+        """The cases that the items with these node ids hold."""
+        names = {case: name for name, cases in self.batches.items() for case in cases}
+        return [case for case in self.expected if f"{self.suite}::{names.get(case, case)}" in node_ids]
 
 
 def selection_of(suite: Suite[Any], chosen: Container[tuple[str, str]]) -> Selection:
@@ -39,6 +46,7 @@ def selection_of(suite: Suite[Any], chosen: Container[tuple[str, str]]) -> Selec
         digest=suite.document.digest,
         expected=expected,
         selected=[case for case in expected if (suite.key, case) in chosen],
+        batches={batch.name: batch.ids for batch in suite.batches if len(batch.cases) > 1},
     )
 
 
@@ -46,14 +54,16 @@ def selections_of(runtime: Runtime, node_ids: Iterable[str]) -> list[Selection]:
     """The selections of the data files among some node ids, read anew."""
     from pytest_mcpeval.loading import DataFileError
 
-    chosen = {(path, case) for path, _, case in (node_id.partition("::") for node_id in node_ids)}
+    items = {(path, name) for path, _, name in (node_id.partition("::") for node_id in node_ids)}
     found = []
-    for key in sorted({path for path, _ in chosen if not path.endswith(".py")}):
+    for key in sorted({path for path, _ in items if not path.endswith(".py")}):
         try:
             suite = runtime.suite(runtime.settings.rootdir / key)
         except DataFileError:
             continue
-        found += [] if suite is None else [selection_of(suite, chosen)]
+        if suite is not None:
+            batches = [batch for batch in suite.batches if (key, batch.name) in items]
+            found.append(selection_of(suite, {(key, case) for batch in batches for case in batch.ids}))
     return found
 
 
@@ -75,10 +85,10 @@ class Ledger:
             selection = Selection(**fields)
             self.selections.setdefault(selection.suite, selection)
 
-    def add_sample(self, text: str) -> None:
-        """Note a sample; that of a rerun replaces the earlier one."""
-        sample = Sample.from_json(text)
-        self.samples.setdefault(sample.suite, {})[sample.id] = sample
+    def add_samples(self, text: str) -> None:
+        """Note samples; that of a rerun replaces the earlier one."""
+        for sample in samples_from_json(text):
+            self.samples.setdefault(sample.suite, {})[sample.id] = sample
 
     def samples_of(self, selection: Selection) -> list[Sample]:
         """The samples of a suite, in the order of its file."""

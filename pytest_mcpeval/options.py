@@ -28,6 +28,7 @@ DEPENDENT_OPTIONS = (
     "mcpeval_tag",
     "mcpeval_difficulty",
     "mcpeval_concurrency",
+    "mcpeval_runs",
     "mcpeval_retriever",
     "mcpeval_name",
     "mcpeval_resume",
@@ -79,6 +80,12 @@ def add_options(parser: pytest.Parser) -> None:
         type=_positive,
         metavar="N",
         help="calls in flight at once, for every suite (a suite's own `concurrency` otherwise)",
+    )
+    group.addoption(
+        "--mcpeval-runs",
+        type=_positive,
+        metavar="N",
+        help="ask every case N times and report mean and standard deviation (a suite's own `runs` otherwise)",
     )
     group.addoption(
         "--mcpeval-retriever",

@@ -23,7 +23,7 @@ from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import SAMPLE_ATTRIBUTE
+from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE
 
 GATE_ATTRIBUTE = "mcpeval_gate"
 
@@ -70,13 +70,13 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the sample off a report, and colour its text."""
+        """Take the samples off a report, and colour its text."""
         selections = getattr(report, SELECTIONS_ATTRIBUTE, None)
         if selections is not None:
             self.ledger.add_selections(selections)
-        sample = getattr(report, SAMPLE_ATTRIBUTE, None)
-        if sample is not None:
-            self.ledger.add_sample(sample)
+        samples = getattr(report, SAMPLES_ATTRIBUTE, None)
+        if samples is not None:
+            self.ledger.add_samples(samples)
             if isinstance(report.longrepr, str):
                 report.longrepr = FailureText(report.longrepr)  # type: ignore[assignment]
         elif report.when not in PHASES:

@@ -7,7 +7,7 @@ print(evaluate(golden.bm25({"tool": 2, "description": 1}), golden).metrics["reca
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.metrics import Scores
+    from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
 
 __all__ = ["Corpus", "CorpusTool", "GoldenQuery", "GoldenSet", "RetrievalResult", "Search", "evaluate"]
 
@@ -72,37 +73,68 @@ class RetrievalResult:
 
     ``metrics`` maps each metric of the set (``recall_at_5``, ``mrr``, ``ndcg_at_10``, ``map``, …) to its
     value; ``queries`` maps query id to the same metrics of one query; ``slices`` has them for groups of
-    queries. ``problems`` maps query id to sentences on what is odd about its list.
+    queries. ``problems`` maps query id to sentences on what is odd about its list. Of several runs, these are
+    the means of each query; ``deviations`` maps each metric to its sample standard deviation over the runs,
+    and ``changed`` are the queries that were not ranked alike in all of them.
     """
 
     metrics: Mapping[str, float]
     queries: Mapping[str, Mapping[str, float]]
     slices: Mapping[str, Any]
     problems: Mapping[str, tuple[str, ...]]
+    deviations: Mapping[str, float] = field(default_factory=dict)
+    changed: tuple[str, ...] = ()
 
 
-def evaluate(search: Search, golden: GoldenSet, ids: Collection[str] | None = None) -> RetrievalResult:
+def evaluate(
+    search: Search, golden: GoldenSet, ids: Collection[str] | None = None, *, runs: int = 1
+) -> RetrievalResult:
     """Put every query to a search, or those with the given ids, and score what it returns.
 
-    What the search raises comes through.
+    ``runs`` is how many times each is asked. What the search raises comes through.
 
     Raises:
-        AnswerError: The search returned something that is no ranked list.
+        SearchError: The search returned something that is no ranked list.
+        ValueError: ``runs`` is less than 1.
     """
-    from pytest_mcpeval.kinds.retrieval.metrics import evaluate_many
-    from pytest_mcpeval.kinds.retrieval.rankings import Ranking
-    from pytest_mcpeval.kinds.retrieval.retrievers.asking import measured
-    from pytest_mcpeval.kinds.retrieval.retrievers.results import hits_of
+    from pytest_mcpeval.kinds.retrieval.metrics import average
     from pytest_mcpeval.kinds.retrieval.slices import slices
     from pytest_mcpeval.kinds.retrieval.summaries import sliced
+    from pytest_mcpeval.repeating import standard_deviations
+
+    queries = [query for query in golden.queries if ids is None or query.id in ids]
+    found = [_asked(search, golden, queries) for _ in range(runs)]
+    each = [_scored(queries, results, golden.depth) for results in found]
+    scores = average(each)
+    by_query = list(zip(queries, zip(*found, strict=True), strict=True))
+    return RetrievalResult(
+        metrics=scores.means(),
+        queries=_by_query(scores),
+        slices=sliced(scores, slices(queries)),
+        problems={q.id: told for q, of_runs in by_query if (told := _problems(of_runs))},
+        deviations=standard_deviations([one.means() for one in each]) if runs > 1 else {},
+        changed=tuple(q.id for q, (first, *rest) in by_query if any(r.ranked != first.ranked for r in rest)),
+    )
+
+
+def _asked(search: Search, golden: GoldenSet, queries: Iterable[GoldenQuery]) -> list[SearchResult]:
+    from pytest_mcpeval.kinds.retrieval.retrievers.asking import measured
+    from pytest_mcpeval.kinds.retrieval.retrievers.results import hits_of
 
     depth = golden.depth
-    queries = [query for query in golden.queries if ids is None or query.id in ids]
-    found = [measured(hits_of(search(q.text, depth)), depth, golden.corpus.ids) for q in queries]
-    pairs = zip(queries, found, strict=True)
-    scores = evaluate_many([Ranking(q.id, result.ranked, q.labels) for q, result in pairs], depth)
-    problems = {q.id: r.problems for q, r in zip(queries, found, strict=True) if r.problems}
-    return RetrievalResult(scores.means(), _by_query(scores), sliced(scores, slices(queries)), problems)
+    return [measured(hits_of(search(q.text, depth)), depth, golden.corpus.ids) for q in queries]
+
+
+def _scored(queries: Iterable[GoldenQuery], results: Iterable[SearchResult], depth: int) -> Scores:
+    from pytest_mcpeval.kinds.retrieval.metrics import evaluate_many
+    from pytest_mcpeval.kinds.retrieval.rankings import Ranking
+
+    pairs = zip(queries, results, strict=True)
+    return evaluate_many([Ranking(q.id, result.ranked, q.labels) for q, result in pairs], depth)
+
+
+def _problems(of_runs: Iterable[SearchResult]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(problem for result in of_runs for problem in result.problems))
 
 
 def _by_query(scores: Scores) -> dict[str, dict[str, float]]:

@@ -19,6 +19,7 @@ from pytest_mcpeval.text import visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
+    from pytest_mcpeval.loading import Document
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.connections import Connections
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -63,6 +64,10 @@ class Runtime:
         """The kind of that name."""
         return self.kinds[name]
 
+    def runs(self, suite: Suite[Any]) -> int:
+        """How many times each case of a suite is asked."""
+        return self.settings.runs or suite.runs
+
     @property
     def suites(self) -> list[Suite[Any]]:
         """The suites loaded so far."""
@@ -80,13 +85,28 @@ class Runtime:
         return self._suites[path]
 
     def _load(self, path: Path) -> Suite[Any] | None:
-        document = load(path, cache_directory=self.settings.cache_directory)
+        try:
+            document = load(path, cache_directory=self.settings.cache_directory)
+        except DataFileError as error:
+            raise error if error.document is None else self._with_all_problems(error) from None
+        return self._loaded(document)
+
+    def _with_all_problems(self, error: DataFileError) -> DataFileError:
+        """What is wrong with the text of a file, and what would be wrong with it besides."""
+        assert error.document is not None
+        try:
+            self._loaded(error.document)
+        except DataFileError as later:
+            return error.joined(later)
+        return error
+
+    def _loaded(self, document: Document) -> Suite[Any] | None:
         if is_baseline(document.data):
             return None
         kind, shape = recognise(document, self.kinds)
         if shape == "support":
             return None
-        place = self.project_files.place(path, self.key(path), kind)
+        place = self.project_files.place(document.path, self.key(document.path), kind)
         return kind.load(document, replace(place, overrides=self.settings.overrides.get(kind.name, {})))
 
     def described(self, error: DataFileError) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -21,11 +21,11 @@ could not ask. ``skipped`` and ``xfailed``: set aside by a mark, and counted apa
 """
 
 
-SAMPLE_ATTRIBUTE = "mcpeval_sample"
-"""The attribute of a pytest report that holds a sample as JSON."""
+SAMPLES_ATTRIBUTE = "mcpeval_samples"
+"""The attribute of a pytest report that holds the samples of its item as JSON."""
 
-LONGEST_INTEGER = 4_000
-"""Bits; Python refuses to write or read longer ones than some 14,000 (4,300 digits)."""
+LONGEST_INTEGER = 14_280
+"""Bits; Python refuses to write or read integers of more than 4,300 digits."""
 
 
 def plain(data: Any) -> Any:
@@ -47,7 +47,11 @@ def to_json(data: Any, **layout: Any) -> str:
     Raises:
         TypeError: The data holds something that is not plain JSON data.
     """
-    text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, **layout)
+    try:
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False, **layout)
+    except (TypeError, ValueError):
+        # Rare, and the search for what has no words in JSON takes longer than the writing.
+        text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, **layout)
     # A lone surrogate has no UTF-8: it is written as the escape it came as.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -84,7 +88,8 @@ class Sample:
     ``suite`` is the suite's path relative to the root directory, with forward slashes. ``traits`` are the
     groups a case belongs to (difficulty, tool, …); ``measured`` are the values of its kind; ``run`` is
     what differs from run to run (times, verbatim answers); ``label`` is its kind's word for a tolerated
-    outcome, such as ``MISSED``.
+    outcome, such as ``MISSED``. ``runs`` are the samples of a case that was asked several times, one for each
+    time, and empty otherwise: see `repeating`.
     """
 
     suite: str
@@ -97,20 +102,30 @@ class Sample:
     traits: Mapping[str, Any] = field(default_factory=dict)
     measured: Mapping[str, Any] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
+    runs: tuple[Sample, ...] = ()
 
-    def to_json(self) -> str:
-        """The sample as one JSON string that has a UTF-8 form.
-
-        Raises:
-            TypeError: A field holds something that is not plain JSON data.
-        """
+    def as_data(self) -> dict[str, Any]:
+        """The sample as plain data."""
         # Not asdict: it copies every value deeply, for each case of a run.
-        fields = {**vars(self), "checks": [vars(check) for check in self.checks]}
-        return to_json(fields, separators=(",", ":"))
+        checks = [vars(check) for check in self.checks]
+        return {**vars(self), "checks": checks, "runs": [run.as_data() for run in self.runs]}
 
     @classmethod
-    def from_json(cls, text: str) -> Sample:
-        """The sample that `to_json` wrote."""
-        fields = cast(dict[str, Any], json.loads(text))
-        fields["checks"] = tuple(Check(**check) for check in fields["checks"])
-        return cls(**fields)
+    def of_data(cls, fields: Mapping[str, Any]) -> Sample:
+        """The sample that `as_data` described."""
+        checks = tuple(Check(**check) for check in fields["checks"])
+        return cls(**{**fields, "checks": checks, "runs": tuple(map(cls.of_data, fields["runs"]))})
+
+
+def samples_to_json(samples: Iterable[Sample]) -> str:
+    """Samples as one JSON string that has a UTF-8 form.
+
+    Raises:
+        TypeError: A field holds something that is not plain JSON data.
+    """
+    return to_json([sample.as_data() for sample in samples], separators=(",", ":"))
+
+
+def samples_from_json(text: str) -> list[Sample]:
+    """The samples that `samples_to_json` wrote."""
+    return [Sample.of_data(fields) for fields in cast(Sequence[dict[str, Any]], json.loads(text))]

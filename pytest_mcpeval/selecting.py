@@ -32,7 +32,7 @@ class Selector:
     def pytest_collection_modifyitems(
         self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Deselect cases that have none of the wanted names.
+        """Deselect cases that have none of the wanted names; a batch keeps those of its cases that have one.
 
         Raises:
             pytest.UsageError: No case at all has one of the names.
@@ -40,8 +40,11 @@ class Selector:
         if not self._wanted:
             return
         found = [(item, _traits_of(item)) for item in items]
-        self._reject_unknown(session, [traits for _, traits in found if traits is not None])
-        dropped = [item for item, traits in found if traits is not None and not self._is_wanted(traits)]
+        self._reject_unknown(session, [one for _, traits in found for one in traits or ()])
+        dropped = [item for item, traits in found if traits and not any(map(self._is_wanted, traits))]
+        for item in items:
+            if isinstance(item, CaseItem):
+                item.cases = tuple(case for case in item.cases if self._is_wanted(case.traits)) or item.cases
         if dropped:
             config.hook.pytest_deselected(items=dropped)
             gone = set(map(id, dropped))
@@ -68,14 +71,14 @@ class Selector:
         session.config.hook.pytest_collectreport(report=report)
 
 
-def _traits_of(item: pytest.Item) -> Mapping[str, Any] | None:
-    """The traits of a case; None for a test that is none."""
+def _traits_of(item: pytest.Item) -> list[Mapping[str, Any]] | None:
+    """The traits of each case of an item; None for a test that is none."""
     if isinstance(item, CaseItem):
-        return item.case.traits
+        return [case.traits for case in item.cases]
     if not is_python_case(item):
         return None
     markers = reversed(list(item.iter_markers(CASE_MARKER)))
-    return {name: value for marker in markers for name, value in marker.kwargs.items()}
+    return [{name: value for marker in markers for name, value in marker.kwargs.items()}]
 
 
 def _values(traits: Mapping[str, Any], trait: str) -> tuple[str, ...]:

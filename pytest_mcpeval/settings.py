@@ -20,8 +20,8 @@ class Settings:
     """What the command line and the ini file say about this session.
 
     ``datasets`` are absolute directories; ``data_files`` and ``ignore`` are glob patterns. ``projects``,
-    ``tags`` and ``difficulties`` select cases; empty means all. ``concurrency`` overrides every suite's own,
-    ``overrides`` (kind → settings) those of all suites of a kind.
+    ``tags`` and ``difficulties`` select cases; empty means all. ``concurrency`` and ``runs`` override every
+    suite's own, ``overrides`` (kind → settings) those of all suites of a kind.
     """
 
     rootdir: Path
@@ -32,6 +32,7 @@ class Settings:
     tags: frozenset[str] = frozenset()
     difficulties: frozenset[str] = frozenset()
     concurrency: int | None = None
+    runs: int | None = None
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     bless: bool = False
     report_directory: Path | None = None
@@ -57,6 +58,7 @@ def settings_from(config: pytest.Config) -> Settings:
         tags=frozenset(config.getoption("mcpeval_tag")),
         difficulties=frozenset(config.getoption("mcpeval_difficulty")),
         concurrency=config.getoption("mcpeval_concurrency"),
+        runs=config.getoption("mcpeval_runs"),
         overrides=_overrides(config),
         bless=config.getoption("mcpeval_bless"),
         report_directory=config.invocation_params.dir / report if report else None,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal
 
 Tone = Literal["", "good", "fair", "bad"]
@@ -34,3 +36,10 @@ def tone_of_rate(rate: float) -> Tone:
     if rate >= 80:
         return "good"
     return "fair" if rate >= 60 else "bad"
+
+
+def short_titles(suites: Iterable[str]) -> dict[str, str]:
+    """Suite key → the name of its file, or its whole path where two suites have the same name."""
+    keys = list(suites)
+    names = [PurePosixPath(key).name for key in keys]
+    return {key: name if names.count(name) == 1 else key for key, name in zip(keys, names, strict=True)}

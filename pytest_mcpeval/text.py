@@ -6,6 +6,12 @@ import re
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&@:])")
+_UNSEEN = (
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_INVISIBLE = re.compile(f"[{_UNSEEN}]")
+_INVISIBLE_RUN = re.compile(f"[{_UNSEEN}]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -18,9 +24,24 @@ def visible(text: str) -> str:
     return _SURROGATE.sub(_spelled, _CONTROL.sub(_spelled, text))
 
 
+def revealed(text: str) -> str:
+    """The text as `visible` shows it, with every character spelled out that nobody can see.
+
+    These are zero-width and other format characters, tags, variation selectors and blank fillers.
+    """
+    return _INVISIBLE.sub(_spelled, visible(text))
+
+
+def invisible_spans(text: str) -> list[tuple[int, int]]:
+    """Where characters stand that nobody can see, neighbours together."""
+    return [found.span() for found in _INVISIBLE_RUN.finditer(text)]
+
+
 def _spelled(match: re.Match[str]) -> str:
     code = ord(match.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def escaped_markdown(text: str) -> str:

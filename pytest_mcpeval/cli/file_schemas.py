@@ -1,4 +1,4 @@
-"""JSON Schemas of scenario files, ``mcpeval.yaml`` and ``.mcp.json``, made from the models that read them.
+"""JSON Schemas of data files, ``mcpeval.yaml`` and ``.mcp.json``, made from the models that read them.
 
 The models read every key in snake_case and in camelCase, so the schemas list both spellings. What a model's
 validators demand beyond its fields is added here.
@@ -39,6 +39,24 @@ def scenario_schema() -> Schema:
         "anyOf": [suite, cases],
         "$defs": definitions | BUILTIN.json_schema()["$defs"],
     }
+
+
+def kind_schema(name: str) -> Schema:
+    """The schema of a data file that a kind describes by a model.
+
+    Raises:
+        KeyError: No kind has a file of that name.
+    """
+    from pytest_mcpeval.kinds import registered_kinds
+    from pytest_mcpeval.kinds.fields import PROVENANCE
+    from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+
+    models = {
+        key: kind.file_models[key] for kind in registered_kinds(BUILTIN).values() for key in kind.file_models
+    }
+    schema = _schema_of(models[name])
+    schema["patternProperties"] = {f"^{PROVENANCE}": {}}
+    return {"$schema": DIALECT, **schema, "title": f"pytest-mcpeval: {name}"}
 
 
 def project_schema() -> Schema:

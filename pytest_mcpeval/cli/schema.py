@@ -6,13 +6,16 @@ import argparse
 import json
 from typing import Any
 
-NAMES = ("scenario", "mcpeval.yaml", ".mcp.json")
+NAMES = ("scenario", "retrieval", "corpus", "security", "mcpeval.yaml", ".mcp.json")
 
 DESCRIPTION = """\
 Print a JSON Schema, with which editors complete and check data files. Save it, and begin a file with
   # yaml-language-server: $schema=scenario.schema.json
 
   scenario      suites of tool calls (the default), with every built-in check
+  retrieval     golden sets: queries with the tools they ought to find
+  corpus        tool corpora that golden sets are measured on
+  security      labelled corpora: tool descriptions that detectors ought to flag, or ought not to
   mcpeval.yaml  servers and settings
   .mcp.json     servers
 """
@@ -39,5 +42,7 @@ def run(options: argparse.Namespace) -> int:
         "mcpeval.yaml": file_schemas.project_schema,
         ".mcp.json": file_schemas.mcp_json_schema,
     }
-    print(json.dumps(makers[options.name](), indent=2, ensure_ascii=False))
+    name: str = options.name
+    schema = makers[name]() if name in makers else file_schemas.kind_schema(name)
+    print(json.dumps(schema, indent=2, ensure_ascii=False))
     return 0

@@ -18,10 +18,16 @@ def registered_kinds(checks: CheckRegistry, others: Iterable[Kind[Any]] = ()) ->
     """
     from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
     from pytest_mcpeval.kinds.scenario.kind import ScenarioKind
+    from pytest_mcpeval.kinds.security.kind import SecurityKind
     from pytest_mcpeval.kinds.session.kind import SessionKind
 
     kinds: dict[str, Kind[Any]] = {}
-    ours: tuple[Kind[Any], ...] = (ScenarioKind(checks), RetrievalKind(), SessionKind(checks))
+    ours: tuple[Kind[Any], ...] = (
+        ScenarioKind(checks),
+        RetrievalKind(),
+        SecurityKind(),
+        SessionKind(checks),
+    )
     for kind in (*ours, *others):
         if kind.name in kinds:
             raise ValueError(f"two kinds of evaluation are named {kind.name!r}: rename one")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches
+from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.text import indented
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -20,60 +24,24 @@ if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.tables import Table
 
+__all__ = ["Case", "CaseMarks", "Kind", "Place", "Shape", "SkipIfEnv", "Suite", "TargetError"]
+
 SpecT = TypeVar("SpecT")
+
+SHOWN_LINES = 7
+"""Of a case, in the text on its failure."""
 
 Shape = Literal["suite", "support"]
 """A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
 
 
 @dataclass(frozen=True)
-class SkipIfEnv:
-    """Skip a case when an environment variable is set (or, with ``when="unset"``, is not)."""
-
-    name: str
-    reason: str
-    when: Literal["set", "unset"] = "set"
-
-
-@dataclass(frozen=True)
-class CaseMarks:
-    """What ``marks:`` of a case or suite says; every reason is a sentence for people."""
-
-    skip: str | None = None
-    xfail: str | None = None
-    xfail_strict: bool = True
-    skipif_env: tuple[SkipIfEnv, ...] = ()
-
-
-@dataclass(frozen=True)
-class Case(Generic[SpecT]):
-    """One row of a data file: one pytest item.
-
-    ``keys`` is the path of the row in the document, ``traits`` the groups it belongs to in tables and ``-m``
-    expressions. ``make_spec`` makes what its kind needs to run it, when it is first needed: a process that
-    collects many cases may run few of them.
-    """
-
-    id: str
-    line: int
-    keys: tuple[str | int, ...]
-    make_spec: Callable[[], SpecT]
-    traits: Mapping[str, Any] = field(default_factory=dict)
-    marks: CaseMarks = CaseMarks()
-    fixtures: tuple[str, ...] = ()
-    may_run_ahead: bool = False
-
-    @cached_property
-    def spec(self) -> SpecT:
-        """What its kind needs to run it."""
-        return self.make_spec()
-
-
-@dataclass(frozen=True)
 class Suite(Generic[SpecT]):
     """One data file, loaded: its cases, its effective settings and the servers it may talk to.
 
-    ``key`` is the path relative to the root directory with forward slashes.
+    ``key`` is the path relative to the root directory with forward slashes. Up to ``concurrency`` calls are
+    in flight at once, one item holds up to ``batch`` cases, and each case is asked ``runs`` times.
+    ``warnings`` are told when it is collected.
     """
 
     key: str
@@ -83,11 +51,39 @@ class Suite(Generic[SpecT]):
     settings: Any
     servers: Mapping[str, ServerDefinition] = field(default_factory=dict)
     concurrency: int = 1
+    batch: int = 1
+    runs: int = 1
+    warnings: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
         """The data file."""
         return self.document.path
+
+    @cached_property
+    def batches(self) -> tuple[Batch[SpecT], ...]:
+        """The cases as they are put together in items, in the order of the file."""
+        return tuple(batches(self.cases, self.batch))
+
+    def batch_of(self, case: Case[SpecT]) -> Batch[SpecT]:
+        """The batch that holds a case."""
+        return self._batch_of[case.id]
+
+    @cached_property
+    def _batch_of(self) -> Mapping[str, Batch[SpecT]]:
+        return {case.id: batch for batch in self.batches for case in batch.cases}
+
+    def place_of(self, case: Case[SpecT]) -> list[str]:
+        """Where a case stands, for people: ``file:line`` and its first lines; empty for a lost file."""
+        number = bisect_right(self._lines, case.line)
+        following = self._lines[number] if number < len(self._lines) else case.line + SHOWN_LINES
+        after = min(SHOWN_LINES, following - case.line) - 1
+        excerpt = self.document.excerpt(case.line, before=0, after=after)
+        return [f"{self.key}:{case.line}", indented(excerpt, "  ")] if excerpt else []
+
+    @cached_property
+    def _lines(self) -> Sequence[int]:
+        return sorted({case.line for case in self.cases})
 
 
 @dataclass(frozen=True)
@@ -119,6 +115,8 @@ class Kind(ABC, Generic[SpecT]):
     """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
+    """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
 
     @abstractmethod
     def recognise(self, data: Any) -> Shape | None:
@@ -154,7 +152,40 @@ class Kind(ABC, Generic[SpecT]):
 
     @abstractmethod
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """Metrics over samples; deterministic, plain JSON data. Times belong in `measure_run`."""
+        """Metrics over samples; deterministic, plain JSON data. Times belong in `measure_run`.
+
+        The samples of cases that were asked several times hold those of each run: what counts of such a case
+        is its mean over the runs, and metrics are made from the means.
+        """
+
+    def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The metrics of which the spread over runs is told: all of them."""
+        return metrics
+
+    def result_of(self, sample: Sample) -> object:
+        """What has to be the same in every run of a case, so that it counts as unchanged between them."""
+        return sample.outcome, [check.status for check in sample.checks]
+
+    def measure_over_runs(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What `measure` says, and of cases asked several times how it varied.
+
+        Then ``runs`` is how many times, ``standard_deviation`` the sample standard deviation of each varying
+        metric over the runs, ``changed`` the cases whose result was not the same in all of them, and
+        ``changed_share`` their share.
+        """
+        found = self.measure(samples)
+        count = number_of_runs(samples)
+        if count == 1:
+            return found
+        each = [self.varying(self.measure(run)) for run in of_each_run(samples)]
+        unsteady = changed(samples, self.result_of)
+        return {
+            **found,
+            "runs": count,
+            "standard_deviation": standard_deviations(each),
+            "changed": unsteady,
+            "changed_share": len(unsteady) / len(samples),
+        }
 
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """What differs from run to run (times, verbatim answers), kept apart under ``run`` in reports."""

@@ -25,6 +25,7 @@ from pytest_mcpeval.loading.wording import shown
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 CASE_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+LONGEST_ID = 80
 
 
 FILE_MODEL = ConfigDict(
@@ -34,6 +35,10 @@ FILE_MODEL = ConfigDict(
     alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
 )
 """How a mapping in a data file is read: no unknown keys, each key in snake_case or camelCase."""
+
+
+PROVENANCE = "__"
+"""Keys at the top of a data file that begin so are remarks of its authors."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ OptionalPath = Annotated[Text | None, RelativePath()]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Concurrency = Annotated[int, Field(ge=1, le=256)]
+BatchSize = Annotated[int, Field(ge=1, le=10_000)]
+Runs = Annotated[int, Field(ge=1, le=100)]
 
 
 def located(model: ModelT, directory: Path) -> ModelT:
@@ -85,8 +92,24 @@ def _located_fields(model: BaseModel, directory: Path) -> list[tuple[str, Any]]:
     for name, field in type(model).model_fields.items():
         # A model of a file with mistakes lacks the fields that do not hold.
         value = getattr(model, name, None)
-        if isinstance(value, str) and any(isinstance(mark, RelativePath) for mark in field.metadata):
-            found.append((name, os.path.normpath(directory.absolute() / value)))
-        elif isinstance(value, BaseModel) and name in model.model_fields_set:
-            found.append((name, located(value, directory)))
+        if any(isinstance(mark, RelativePath) for mark in field.metadata):
+            found += [] if value is None else [(name, _located_value(value, directory))]
+        elif name in model.model_fields_set:
+            found += [(name, inner)] if (inner := _located_models(value, directory)) is not None else []
     return found
+
+
+def _located_value(value: Any, directory: Path) -> Any:
+    """A path, or a list of paths."""
+    if isinstance(value, list):
+        return [_located_value(one, directory) for one in value]
+    return os.path.normpath(directory.absolute() / value)
+
+
+def _located_models(value: Any, directory: Path) -> Any:
+    """A model, or a mapping of models; None for anything else."""
+    if isinstance(value, BaseModel):
+        return located(value, directory)
+    if isinstance(value, dict) and any(isinstance(one, BaseModel) for one in value.values()):
+        return {key: located(one, directory) for key, one in value.items()}
+    return None

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from .json_syntax import syntax_problem
 from .limits import Limits
-from .parsed import EntryLines, Parsed
+from .parsed import EntryLines, Parsed, ParsedWithProblemsError
 from .problems import DataFileError, Problem
 from .source import LINE_BREAK, Source
 
@@ -99,7 +99,12 @@ def _scanned(source: Source, limits: Limits, found: str) -> DataFileError:
     from .json_scan import scan
 
     problems = scan(source, limits).problems
-    return DataFileError(problems) if problems else source.error(0, f"is not JSON: {found}")
+    if not problems:
+        return source.error(0, f"is not JSON: {found}")
+    try:
+        return ParsedWithProblemsError(problems, Parsed(json.loads(source.text), EntryLines(), 0, 0))
+    except (RecursionError, ValueError):
+        return DataFileError(problems)
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from pathlib import Path
 from . import cache
 from .document import Document
 from .limits import Limits
-from .parsed import Parsed
+from .parsed import Parsed, ParsedWithProblemsError
 from .pausing import garbage_collection_paused
 from .problems import DataFileError, Problem
 from .source import Source, read
@@ -29,8 +29,12 @@ def load(path: Path, *, limits: Limits = DEFAULT_LIMITS, cache_directory: Path |
     if suffix not in PARSERS:
         raise DataFileError([Problem(path, 0, _unknown_suffix(suffix))])
     source = read(path, limits)
-    with garbage_collection_paused():
-        parsed = _parse(source, suffix, limits, cache_directory)
+    try:
+        with garbage_collection_paused():
+            parsed = _parse(source, suffix, limits, cache_directory)
+    except ParsedWithProblemsError as error:
+        error.document = Document(path, error.parsed.data, source.digest, error.parsed.lines, limits)
+        raise
     return Document(path, parsed.data, source.digest, parsed.lines, limits)
 
 

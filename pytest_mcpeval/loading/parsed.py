@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from .problems import DataFileError, Problem
 
 Key: TypeAlias = str | int
 
@@ -39,3 +41,11 @@ class Parsed:
     lines: EntryLines
     nodes: int
     depth: int
+
+
+class ParsedWithProblemsError(DataFileError):
+    """A file that could be read to its end, but is not sound: ``parsed`` is what it says all the same."""
+
+    def __init__(self, problems: Iterable[Problem], parsed: Parsed) -> None:
+        super().__init__(problems)
+        self.parsed = parsed

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .document import Document
 
 SHOWN_PROBLEMS = 200
 """How many problems the text of an error lists; the error itself carries them all."""
@@ -27,11 +31,22 @@ class Problem:
 
 
 class DataFileError(Exception):
-    """A data file cannot be used. ``problems`` holds every problem found in it, sorted by line."""
+    """A data file cannot be used. ``problems`` holds every problem found in it, sorted by line.
+
+    ``document`` is the file all the same, where it could be read to its end: for finding what else is wrong.
+    """
+
+    document: Document | None = None
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
         super().__init__(self.problems)
+
+    def joined(self, later: DataFileError) -> DataFileError:
+        """This error with the problems found later, but for those on lines that are in doubt already."""
+        known = {(problem.path, problem.line) for problem in self.problems}
+        others = [problem for problem in later.problems if (problem.path, problem.line) not in known]
+        return DataFileError([*self.problems, *others])
 
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]

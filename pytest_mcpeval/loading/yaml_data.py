@@ -17,7 +17,7 @@ from yaml.events import (
 )
 
 from .limits import Limits
-from .parsed import EntryLines, Parsed
+from .parsed import EntryLines, Parsed, ParsedWithProblemsError
 from .problems import DataFileError, Problem
 from .source import Source
 from .wording import duplicate_key, shortened, shown
@@ -50,9 +50,10 @@ def parse(source: Source, limits: Limits) -> Parsed:
         raise DataFileError([*builder.problems, *builder.events.syntax_error(error).problems]) from error
     except DataFileError as error:
         raise DataFileError([*builder.problems, *error.problems]) from error
+    parsed = Parsed(data, builder.entry_lines(data), builder.nodes, builder.deepest)
     if builder.problems:
-        raise DataFileError(builder.problems)
-    return Parsed(data, builder.entry_lines(data), builder.nodes, builder.deepest)
+        raise ParsedWithProblemsError(builder.problems, parsed)
+    return parsed
 
 
 class _Builder:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_mcpeval.gates import GateResult, gate_nodeid
-from pytest_mcpeval.samples import SAMPLE_ATTRIBUTE, Check, Sample
+from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Check, Sample, samples_from_json
 from pytest_mcpeval.tables import Table
 from pytest_mcpeval.text import shortened, visible
 
@@ -49,9 +49,9 @@ class HtmlReport:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Attach checks and evidence to the report of a case."""
-        text = getattr(report, SAMPLE_ATTRIBUTE, None)
+        text = getattr(report, SAMPLES_ATTRIBUTE, None)
         if text is not None:
-            evidence = "".join(_evidence(Sample.from_json(text)))
+            evidence = "".join(_evidence_of_all(samples_from_json(text)))
             extras = [*getattr(report, "extras", []), *([_extra(evidence)] if evidence else [])]
             setattr(report, "extras", extras)  # noqa: B010
 
@@ -143,6 +143,13 @@ def _rows(table: Table) -> Iterator[str]:
         name, *others, last = row.cells
         figures = [*(_shown(cell) for cell in others), _coloured(last, TONES[row.tone])]
         yield f"<tr>{_cells(_shown(name))}{_cells(*figures, style=FIGURE)}</tr>"
+
+
+def _evidence_of_all(samples: Sequence[Sample]) -> Iterator[str]:
+    for sample in samples:
+        if len(samples) > 1:
+            yield f'<p style="{LABEL}">{_shown(sample.id)}: {_shown(sample.label or sample.outcome)}</p>'
+        yield from _evidence(sample)
 
 
 def _evidence(sample: Sample) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,14 +63,20 @@ def _gate(gate: GateResult) -> dict[str, Any]:
 def _run_of(result: SuiteResult) -> dict[str, Any]:
     """The times of a suite, those that checks speak of included."""
     timed = {
-        sample.id: {
+        name: {
             str(number): {"message": check.message, "details": check.details}
             for number, check in enumerate(sample.checks)
             if _is_timed(check)
         }
-        for sample in result.samples
+        for name, sample in _with_runs(result)
     }
     return {**result.run, "timedChecks": {case: checks for case, checks in timed.items() if checks}}
+
+
+def _with_runs(result: SuiteResult) -> Iterator[tuple[str, Sample]]:
+    for sample in result.samples:
+        yield sample.id, sample
+        yield from ((f"{sample.id} (run {number})", run) for number, run in enumerate(sample.runs, 1))
 
 
 def _suite(result: SuiteResult) -> dict[str, Any]:
@@ -98,7 +104,14 @@ def _case(sample: Sample) -> dict[str, Any]:
         "checks": [_check(check) for check in sample.checks],
         "traits": dict(sample.traits),
         "measured": dict(sample.measured),
+        **({"runs": [_one_run(run) for run in sample.runs]} if sample.runs else {}),
     }
+
+
+def _one_run(sample: Sample) -> dict[str, Any]:
+    """One of several runs of a case; what does not differ between them stands beside."""
+    found = _case(sample)
+    return {name: found[name] for name in ("outcome", "message", "checks", "measured")}
 
 
 def _check(check: Check) -> dict[str, Any]:

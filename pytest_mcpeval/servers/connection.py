@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,11 +13,11 @@ from pytest_mcpeval.servers.tools import Tool
 from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
     from mcp_types import CallToolResult
 
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.servers.session import Session
+    from pytest_mcpeval.servers.thread import ConnectionThread
 
 ResultT = TypeVar("ResultT")
 
@@ -25,7 +25,6 @@ DEFAULT_TIMEOUT = 60.0
 _TAIL_LINES = 20
 # Past every limit inside: only a blocked connection thread lets the caller wait this long.
 _GRACE_SECONDS = 15.0
-_LIFE_SIGN_SECONDS = 3.0
 
 
 class Connection:
@@ -39,12 +38,12 @@ class Connection:
         self,
         definition: ServerDefinition,
         session: Session,
-        portal: BlockingPortal,
+        thread: ConnectionThread,
         secrets: Mapping[str, str],
     ) -> None:
         self._definition = definition
         self._session = session
-        self._portal = portal
+        self._thread = thread
         self._secrets = secrets
         self._kept_open: Future[None] = Future()
 
@@ -55,7 +54,7 @@ class Connection:
             ServerStartError: It did not work, or not within the definition's ``start_timeout``.
         """
         ready: Future[None] = Future()
-        self._kept_open = self._portal.start_task_soon(self._session.keep_open, ready)
+        self._kept_open = self._thread.start(self._session.keep_open, ready)
         try:
             ready.result()
         except ServerStartError as error:
@@ -107,8 +106,10 @@ class Connection:
         """Like `alive`; after a call that went wrong, the server is asked for a sign of life."""
         if not self.alive or not self._session.suspect:
             return self.alive
+        from pytest_mcpeval.servers.session import LIFE_SIGN_SECONDS
+
         try:
-            answered = self._portal.start_task_soon(self._session.answers, _LIFE_SIGN_SECONDS)
+            answered = self._thread.start(self._session.answers, LIFE_SIGN_SECONDS)
             self._session.suspect = not answered.result(_GRACE_SECONDS)
         except (FutureTimeout, CancelledError, RuntimeError):
             return False
@@ -210,7 +211,7 @@ class Connection:
     def start_close(self) -> None:
         """Like `close`, without waiting."""
         try:
-            self._portal.start_task_soon(self._stop)
+            self._thread.start(self._stop)
         except RuntimeError:
             # The connection thread has ended, and everything on it.
             return
@@ -228,10 +229,10 @@ class Connection:
             pass
         return True
 
-    def _start(self, call: Callable[..., Awaitable[ResultT]], *arguments: Any) -> Future[ResultT]:
-        return self._portal.start_task_soon(self._told, call, *arguments)
+    def _start(self, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any) -> Future[ResultT]:
+        return self._thread.start(self._told, call, *arguments)
 
-    async def _told(self, call: Callable[..., Awaitable[ResultT]], *arguments: Any) -> ResultT:
+    async def _told(self, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any) -> ResultT:
         """The call, its error completed by what the server said, without secrets."""
         try:
             return await call(self._session, *arguments)

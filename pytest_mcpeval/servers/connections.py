@@ -9,21 +9,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_mcpeval.servers.connection import Connection
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 from pytest_mcpeval.servers.processes import ProcessFiles
+from pytest_mcpeval.servers.thread import ConnectionThread
 from pytest_mcpeval.servers.variables import expand, redact, secrets
 
-if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
-
 _CLOSE_SECONDS = 12.0
-_THREAD_SECONDS = 5.0
 
 
 class Connections:
@@ -52,7 +48,7 @@ class Connections:
         self._warm: dict[ServerDefinition, Connection] = {}
         self._failed: dict[ServerDefinition, ServerStartError] = {}
         self._opened: list[Connection] = []
-        self._thread: _ConnectionThread | None = None
+        self._thread: ConnectionThread | None = None
         self._closed = False
 
     def get(self, server: str | ServerDefinition, *, fresh: bool = False) -> Connection:
@@ -105,7 +101,7 @@ class Connections:
         from pytest_mcpeval.servers.session import Session
 
         session = Session(expanded, definition.url, files, in_process)
-        connection = Connection(definition, session, thread.portal, replacements)
+        connection = Connection(definition, session, thread, replacements)
         with self._lock:
             self._opened = [opened for opened in self._opened if not opened.wait_closed(0)]
             self._opened.append(connection)
@@ -121,11 +117,11 @@ class Connections:
         directory.mkdir(parents=True, exist_ok=True)
         return ProcessFiles.create(directory, server, next(self._numbers))
 
-    def _connection_thread(self) -> _ConnectionThread:
+    def _connection_thread(self) -> ConnectionThread:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the connections are closed")
-            self._thread = self._thread or _ConnectionThread()
+            self._thread = self._thread or ConnectionThread()
             return self._thread
 
     def redact(self, text: str) -> str:
@@ -157,35 +153,6 @@ class Connections:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class _ConnectionThread:
-    """The thread with the event loop that all connections live on."""
-
-    def __init__(self) -> None:
-        from anyio.from_thread import start_blocking_portal
-
-        from pytest_mcpeval.servers.quiet import ThreadFilter
-
-        self._context: AbstractContextManager[BlockingPortal] = start_blocking_portal(
-            name="mcpeval-connections"
-        )
-        self.portal = self._context.__enter__()
-        self._filter = ThreadFilter(self.portal.call(threading.get_ident))
-        self._filter.install()
-
-    def stop(self) -> None:
-        """End the thread, unless a blocking tool of an in-process server holds it up."""
-        # Leaving the context joins the thread without a limit; a daemon may wait for that in our place.
-        leaving = threading.Thread(target=self._leave, name="mcpeval-connections-close", daemon=True)
-        leaving.start()
-        leaving.join(_THREAD_SECONDS)
-        self._filter.remove()
-
-    def _leave(self) -> None:
-        with suppress(RuntimeError):
-            self.portal.call(self.portal.stop, True)
-        self._context.__exit__(None, None, None)
 
 
 def _require_directory(definition: ServerDefinition) -> None:

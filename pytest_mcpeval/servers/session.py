@@ -33,6 +33,8 @@ Send = Callable[[ClientSession], Awaitable[ResultT]]
 _CLIENT = types.Implementation(name="pytest-mcpeval", version="1")
 # mcp ends a request at its time limit by itself; this is for a server that does not even read the request.
 _MARGIN_SECONDS = 1.0
+LIFE_SIGN_SECONDS = 3.0
+"""How long a server whose last call went wrong may take to show that it still answers."""
 
 
 class Session:
@@ -61,6 +63,7 @@ class Session:
         self._connected_at = 0
         self.ended = anyio.Event()
         self._stop = anyio.Event()
+        self._in_flight = 0
         self._tasks: anyio.abc.TaskGroup | None = None
 
     async def keep_open(self, ready: Future[None]) -> None:
@@ -159,6 +162,7 @@ class Session:
         exchange = Exchange()
         current_exchange.set(exchange)
         started = time.perf_counter()
+        self._in_flight += 1
         try:
             with anyio.fail_after(timeout + _MARGIN_SECONDS) as scope:
                 exchange.give_up = scope if self.definition.transport == "sse" else None
@@ -166,9 +170,23 @@ class Session:
         except Exception as error:
             seconds = time.perf_counter() - started
             raise await call_error(self, error, exchange, what, seconds, timeout) from error
+        finally:
+            self._in_flight -= 1
+            self._spare_the_others_waiting()
         if isinstance(result, types.InputRequiredResult):
             raise CallError("protocol", f"{what}: the server asks for input from a person or a model")
         return result, (time.perf_counter() - started) * 1000
+
+    def _spare_the_others_waiting(self) -> None:
+        """When one call went wrong, the others in flight need not wait for a server that answers no more."""
+        if self.suspect and self._in_flight and self._tasks is not None and not self.dead:
+            self._tasks.start_soon(self._end_unless_it_answers)
+
+    async def _end_unless_it_answers(self) -> None:
+        if await self.answers(LIFE_SIGN_SECONDS):
+            self.suspect = False
+        else:
+            self.stop()
 
     async def _send(self, send: Send[ResultT], timeout: float) -> ResultT:
         if self.definition.transport != "module":

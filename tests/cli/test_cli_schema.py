@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from pytest_mcpeval.cli import main
 from pytest_mcpeval.cli.schema import NAMES
+from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import load
 
@@ -39,13 +40,32 @@ def suite(**fields: Any) -> dict[str, Any]:
     return {"tests": [test | fields]}
 
 
+def golden(**fields: Any) -> dict[str, Any]:
+    query = {"id": "a", "query": "which", "labels": [{"tool_id": "a:b", "relevance": 2}]}
+    return {"corpusVersion": "v1", "retriever": {"bm25": {"k1": 1}}, "queries": [query | fields]}
+
+
+def corpus(**fields: Any) -> dict[str, Any]:
+    provenance = {"source": "by hand", "license": "MIT"}
+    entry = {"id": "a", "label": "benign", "category": "benign", "provenance": provenance, "description": "x"}
+    return {"detectors": {"h": "heuristics", "r": {"verdicts": ["a.json"]}}, "entries": [entry | fields]}
+
+
 @pytest.mark.parametrize("path", SUITES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_bundled_suites_are_valid(path: Path, validator: Schemas) -> None:
     assert [error.message for error in validator("scenario").iter_errors(load(path).data)] == []
 
 
-@pytest.mark.parametrize(("name", "file"), [("mcpeval.yaml", "datasets/mcpeval.yaml"), (".mcp.json",) * 2])
-def test_bundled_settings_are_valid(name: str, file: str, validator: Schemas) -> None:
+BUNDLED = [
+    ("mcpeval.yaml", "datasets/mcpeval.yaml"),
+    (".mcp.json", ".mcp.json"),
+    ("retrieval", "datasets/retrieval/golden_v1.json"),
+    ("corpus", "datasets/retrieval/tools_v1.json"),
+]
+
+
+@pytest.mark.parametrize(("name", "file"), BUNDLED)
+def test_other_bundled_files_are_valid(name: str, file: str, validator: Schemas) -> None:
     assert [error.message for error in validator(name).iter_errors(load(ROOT / file).data)] == []
 
 
@@ -61,6 +81,15 @@ def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
         "mcpeval.yaml": (
             {"servers": {"s": {"command": "x"}}, "scenario": [{"files": "docs/**", "toolPrefix": "x"}]},
             {"servers": {"s": {"command": "x"}}, "scenario": [{"file": "docs/**"}]},
+        ),
+        "retrieval": (golden(notes="x"), golden(note="x")),
+        "corpus": (
+            {"tools": [{"tool_id": "a:b", "server": "a", "tool": "b", "schema": {}}], "__by": "me"},
+            {"tools": [{"tool_id": "a:b", "server": "a", "tool": "b", "scheme": {}}], "__by": "me"},
+        ),
+        "security": (
+            corpus(tool={"name": "x", "inputSchema": {}}),
+            corpus(tool={"name": "x", "parameters": {}}),
         ),
         ".mcp.json": (
             {"mcpServers": {"s": {"url": "http://x", "alwaysAllow": ["y"]}}},
@@ -105,6 +134,28 @@ def test_both_spellings_and_all_forms(data: Any, validator: Schemas) -> None:
 )
 def test_what_the_loader_refuses(data: Any, validator: Schemas) -> None:
     assert not validator("scenario").is_valid(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        golden(labels=[]),
+        golden(labels=[{"tool_id": "a:b", "relevance": 3}]),
+        golden(id="a b"),
+        golden(must_hit=0),
+        {**golden(), "depth": 0},
+        {**golden(), "gates": {"max_lost": -1}},
+        {"queries": golden()["queries"]},
+    ],
+)
+def test_what_is_no_golden_set(data: Any, validator: Schemas) -> None:
+    assert not validator("retrieval").is_valid(data)
+    assert validator("retrieval").is_valid({**golden(mustHit=5), "gates": {"maxLost": "tolerance"}})
+
+
+def test_every_file_that_a_kind_describes_can_be_asked_for() -> None:
+    described = {name for kind in registered_kinds(BUILTIN).values() for name in kind.file_models}
+    assert described <= set(NAMES)
 
 
 def test_every_check_is_described(validator: Schemas) -> None:

@@ -308,6 +308,28 @@ def test_what_the_schema_sees_and_what_it_does_not_are_told_together(root: Path)
         assert line.startswith(f"datasets/a.yaml:{start}")
 
 
+def test_what_is_wrong_with_the_text_of_a_file_and_with_its_content_is_told_together(root: Path) -> None:
+    yaml_text = FIRST_CASE.replace("  tool: echo\n", "  tool: echo\n  tool: add\n").replace(
+        "input:", "inputt:"
+    )
+    assert problems(root, yaml_text) == [
+        'datasets/a.yaml:5: duplicate key "tool": it is already on line 4; remove or rename one',
+        'datasets/a.yaml:6: tests[0]: unknown key "inputt" (did you mean "input"?)',
+    ]
+    json_text = """\
+{"server": "tiny", "tests": [{"id": "one", "tool": "echo",
+  "tool": "add",
+  "inputt": {"text": "x"},
+  "timeout": NaN,
+  "expected": {"expectedKeywords": ["x"]}}]}
+"""
+    assert problems(root, json_text, "a.json") == [
+        'datasets/a.json:2: duplicate key "tool": it is already on line 1; remove or rename one',
+        'datasets/a.json:3: tests[0]: unknown key "inputt" (did you mean "input"?)',
+        "datasets/a.json:4: NaN is not JSON: write a finite number or null",
+    ]
+
+
 def test_rows_of_json_lines_tell_everything_together(root: Path) -> None:
     rows = [
         case("one", difficulty="bsic"),

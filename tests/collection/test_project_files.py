@@ -135,9 +135,12 @@ def test_paths_of_baselines_are_relative_to_their_file(small: Project) -> None:
         (
             "scenari: []",
             '1: unknown key "scenari" (did you mean "scenario"?): '
-            "expected `servers`, `scenario`, `retrieval`",
+            "expected `servers`, `scenario`, `retrieval`, `security`",
         ),
-        ("- scenario", "1: expected a mapping with `servers`, `scenario`, `retrieval`"),
+        (
+            "- scenario",
+            "1: expected a mapping with `servers`, `scenario`, `retrieval`, `security`, `session`, found a list",
+        ),
         (
             "scenario: {server: tiny}",
             "1: scenario: expected a list of entries such as `- files: docs/**`, found a map",

@@ -19,6 +19,7 @@ from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.scenario import schema
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.kinds.security import schema as security
 from pytest_mcpeval.kinds.session import schema as session
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel, PagesModel, StepModel
 from pytest_mcpeval.runtime import Runtime
@@ -86,6 +87,9 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("retrieval.md", retrieval.GatesModel),
         ("retrieval.md", retrieval.RetrievalSettings),
         ("retrieval.md", retrieval.QueryModel),
+        ("security.md", security.SecuritySettings),
+        ("security.md", security.EntryModel),
+        ("security.md", security.DetectorGatesModel),
         ("sessions.md", session.SessionSettings),
         ("sessions.md", session.ScenarioModel),
         ("sessions.md", session.DispositionModel),
@@ -163,10 +167,13 @@ def load_session(block: CodeBlock, data: Any, directory: Path) -> None:
 
 def load_project_file(block: CodeBlock, data: Any, directory: Path) -> None:
     path = write(directory / "mcpeval.yaml", block.text)
-    for entry in [*data.get("scenario", []), *data.get("retrieval", [])]:
+    kinds = [name for name in ("scenario", "retrieval", "security") if name in data]
+    for entry in (entry for name in kinds for entry in data[name]):
         for pattern in [entry["files"]] if isinstance(entry["files"], str) else entry["files"]:
             write(directory / pattern.replace("**", "a.yaml").replace("*", "a"), MINIMAL)
-    assert runtime_at(directory).project_files.read(path).servers
+    read = runtime_at(directory).project_files.read(path)
+    assert read.servers.keys() == data.get("servers", {}).keys()
+    assert list(read.rules) == kinds
 
 
 def test_example_of_the_library_prints_what_the_page_says(

@@ -280,7 +280,7 @@ def test_what_json_has_no_words_for_is_spelled_out(run: Run) -> None:
         return cases[case]["answers"][0]["structured"]["value"]
 
     assert value("o-nan") in ({"a": "nan", "b": ["inf"]}, {"a": None, "b": [None]})
-    assert value("o-integer") == hex(int("1" * 2000))
+    assert value("o-integer") == int("1" * 2000)
     assert value("o-surrogate") == "\ud800"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.samples import Check, Sample
+from pytest_mcpeval.samples import Check, Sample, samples_from_json, samples_to_json
 from pytest_mcpeval.text import escaped_markdown as escaped
 from tests.support import Project, Run, case, failing
 
@@ -156,9 +156,9 @@ def test_samples_survive_what_json_cannot_say() -> None:
         "deep": [1.5, None],
     }
     sample = Sample("s", "k", "i", "passed", (Check({"type": "t"}, "passed", "m", odd),), measured=odd)
-    text = sample.to_json()
+    text = samples_to_json([sample])
     assert text.encode("utf-8")
-    found = Sample.from_json(text)
+    (found,) = samples_from_json(text)
     expected = {
         "nan": "nan",
         "infinite": "-inf",

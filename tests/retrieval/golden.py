@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,12 @@ class GoldenProject:
         found.settings(**settings)
         found.ranking({})
         return found
+
+    @classmethod
+    def copied(cls, path: Path, to: Path) -> GoldenProject:
+        """A copy of a project that was made before."""
+        shutil.copytree(path, to, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".pytest_cache"))
+        return cls(Project(to))
 
     def golden(self, queries: Sequence[Mapping[str, Any]], **fields: Any) -> None:
         """Write the golden set."""

@@ -31,6 +31,27 @@ def test_selftest_fails_where_gates_would_notice_nothing(
     assert "✗ shuffled rankings trip a gate" in capsys.readouterr().out
 
 
+def test_selftest_spoils_the_answers_of_a_search_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = GoldenProject.at(tmp_path, retriever={"fixture": "my_search"})
+    conftest = (
+        "import pytest\nfrom search import search\n\n@pytest.fixture\ndef my_search():\n    return search\n"
+    )
+    made.project.write("datasets/conftest.py", conftest)
+    made.project.write("pytest.ini", "[pytest]\npythonpath = datasets\n")
+    command = ["selftest", str(tmp_path / "datasets/golden_v1.json"), "--rootdir", str(tmp_path)]
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "(12 queries, fixture)" in lines[0]
+    assert [line.split()[0] for line in lines[1:]] == ["✓"] * 5 + ["?"]
+    made.project.write("datasets/conftest.py", conftest.replace("return search", "raise OSError('no index')"))
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert "0 of 12 queries were answered" in error
+    assert "no index" in error
+
+
 def test_selftest_takes_golden_files_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     GoldenProject.at(tmp_path)
     assert main(["selftest", str(tmp_path / "datasets/tools_v1.json"), "--rootdir", str(tmp_path)]) == 2

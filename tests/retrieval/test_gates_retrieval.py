@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval.baseline import differing_digests
 from pytest_mcpeval.gates import Completeness, GateResult, fail_closed, overall
 from pytest_mcpeval.kinds.retrieval.gates import (
     BaselineScores,
     GateInput,
     GateSettings,
     compared,
-    differing_digests,
     gate_names,
     in_queries,
     judge_gates,

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.gates import GateSettings
-from pytest_mcpeval.kinds.retrieval.selftest import Search, Subject, Tool, selftest
+from pytest_mcpeval.kinds.retrieval.rankings import Ranking
+from pytest_mcpeval.kinds.retrieval.selftest import (
+    Answers,
+    Search,
+    Subject,
+    Tool,
+    selftest,
+    selftest_of_answers,
+)
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery
 
 NOUNS = ["invoice", "branch", "meeting", "photo", "ticket", "server", "contact", "playlist", "map", "table"]
@@ -112,3 +120,27 @@ def test_a_floor_that_is_not_met_shows_on_the_unchanged_search() -> None:
     proof = selftest(Subject(QUERIES, TOOLS, by_words("description"), 10, strict))[0]
     assert proof.holds is False
     assert proof.message == "these gates fail all the same: recall_at_1_floor"
+
+
+def answers_of(search: Search) -> list[Ranking]:
+    return [Ranking(query.id, search(query.text, 10), query.labels) for query in QUERIES]
+
+
+def test_answers_of_a_search_with_an_index_of_its_own_are_spoilt() -> None:
+    rankings = answers_of(by_words("description")(TOOLS))
+    found = selftest_of_answers(Answers(rankings, rankings, 10))
+    assert [proof.holds for proof in found] == [True, True, True, True, True, None], found
+    assert found[1].message == "tried with 10 queries"
+    assert found[4].message.startswith("recall_at_5 1.0000 → 0.0000; tripped: recall_at_5")
+    blind = GateSettings(tolerance={}, significance={}, max_lost=None)
+    unseen = selftest_of_answers(Answers(rankings, rankings, 10, blind))
+    assert [proof.holds for proof in unseen] == [True, True, False, False, False, None]
+
+
+def test_answers_that_differ_and_answers_without_a_hit_show() -> None:
+    rankings = answers_of(by_words("description")(TOOLS))
+    turned = [Ranking(one.id, one.ranked[::-1], one.labels) for one in rankings]
+    assert selftest_of_answers(Answers(rankings, turned, 10))[0].holds is False
+    nothing = answers_of(lambda query, k: [])
+    found = selftest_of_answers(Answers(nothing, nothing, 10))
+    assert [proof.holds for proof in found] == [True, False, False, False, False, None]

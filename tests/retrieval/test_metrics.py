@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,14 +13,12 @@ from pytest_mcpeval.kinds.retrieval.definitions import METRICS, definition, flat
 from pytest_mcpeval.kinds.retrieval.metrics import (
     Scores,
     average,
-    deviations,
     evaluate_many,
     per_query,
     score,
 )
 from pytest_mcpeval.kinds.retrieval.rankings import (
     Ranking,
-    changed,
     duplicates,
     foreign,
     from_ranks,
@@ -174,14 +171,6 @@ def test_runs_are_averaged_per_query_first() -> None:
     assert mean.first_rank.tolist() == [1, 2, 0]
 
 
-def test_runs_differ_by_their_sample_standard_deviation() -> None:
-    runs = [run_of(1, 2), run_of(1, 1), run_of(1, 0)]
-    spread = deviations(runs)
-    assert spread["mrr"] == pytest.approx(np.std([0.75, 1.0, 0.5], ddof=1))
-    assert spread["hit_at_10"] == pytest.approx(np.std([1.0, 1.0, 0.5], ddof=1))
-    assert deviations(runs[:1]) == {}
-
-
 def test_one_run_is_its_own_average() -> None:
     run = run_of(1, 2)
     assert average([run]) is run
@@ -192,16 +181,6 @@ def test_runs_of_other_queries_cannot_be_averaged() -> None:
         average([run_of(1), run_of(1, 2)])
     with pytest.raises(ValueError, match="one at least"):
         average([])
-
-
-def test_queries_ranked_otherwise_in_some_run() -> None:
-    runs: list[dict[str, Sequence[str]]] = [
-        {"a": ["x", "y"], "b": ["x"], "c": [], "d": ["x"]},
-        {"a": ("x", "y"), "b": ["y"], "c": [], "d": ["x"]},
-        {"a": ["x", "y"], "b": ["x"], "c": [], "d": []},
-    ]
-    assert changed(runs) == ["b", "d"]
-    assert changed(runs[:1]) == []
 
 
 def test_metrics_are_written_nested_and_read_flat() -> None:

@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.retrieval.comparison import compare
 from pytest_mcpeval.kinds.retrieval.metrics import Scores, evaluate_many
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, kind_of_notes, servers_of, slices
-from pytest_mcpeval.kinds.retrieval.summaries import over_runs, sliced, summary, with_deviation
+from pytest_mcpeval.kinds.retrieval.summaries import sliced, summary
 
 QUERIES = [
     LabelledQuery("a", "who changed this", {"git:log": 2, "hub:commits": 1, "mail:search": 0}),
@@ -85,22 +85,6 @@ def test_slices_have_summaries_of_their_own() -> None:
 
 def test_slices_without_a_scored_query_are_left_out() -> None:
     assert sliced(scores().subset({"b"}), slices(QUERIES))["server"].keys() == {"mail"}
-
-
-def test_several_runs_show_their_deviation_and_what_changed() -> None:
-    runs = [scores(a=["git:log"]), scores(a=["x", "git:log"])]
-    found = over_runs(runs, ["a"])
-    assert found["runs"] == 2
-    assert found["mrr"] == pytest.approx(0.75 / 4)
-    assert found["standard_deviation"]["mrr"] == pytest.approx(0.5 / 4 / 2**0.5)
-    assert found["standard_deviation"]["recall_at"]["10"] == 0
-    assert found["changed_share"] == 0.25
-    assert over_runs(runs[:1]) == summary(runs[0])
-
-
-def test_a_mean_is_shown_with_its_deviation() -> None:
-    assert with_deviation(0.68123, None) == "0.6812"
-    assert with_deviation(0.68123, 0.01) == "0.6812 ± 0.0100"
 
 
 def test_queries_are_won_lost_or_tied() -> None:

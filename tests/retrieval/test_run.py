@@ -15,6 +15,20 @@ MODES = [["-p", "no:xdist"], ["-n0"], ["-n2"]]
 NO_BASELINE = {"baseline": None, "gates": {"floors": {"recall_at_5": 0.1}}}
 
 
+@pytest.fixture(scope="module")
+def blessed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose every query finds its tool at rank 1, blessed so."""
+    path = tmp_path_factory.mktemp("blessed")
+    GoldenProject.at(path).bless()
+    return path
+
+
+@pytest.fixture
+def blessed(blessed_once: Path, tmp_path: Path) -> GoldenProject:
+    """A copy of it."""
+    return GoldenProject.copied(blessed_once, tmp_path)
+
+
 def outcomes(run: Run) -> dict[str, str]:
     """Query → outcome, from ``report.json``."""
     return {case["id"]: case["outcome"] for case in run.report()["suites"][GOLDEN]["cases"]}
@@ -107,9 +121,10 @@ def test_odd_lists_are_measured_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=" ".join)
-def test_degraded_search_exits_1_and_names_metric_gate_and_queries(tmp_path: Path, mode: list[str]) -> None:
-    made = GoldenProject.at(tmp_path)
-    made.bless()
+def test_degraded_search_exits_1_and_names_metric_gate_and_queries(
+    blessed: GoldenProject, mode: list[str]
+) -> None:
+    made = blessed
     assert made.run(*mode).status == 0
     made.ranking(dict.fromkeys((3, 4, 5, 6, 7), None))
     run = made.run(*mode, "--mcpeval-report", "report", "--junitxml", "junit.xml", "--html", "report.html")
@@ -133,9 +148,8 @@ def test_degraded_search_exits_1_and_names_metric_gate_and_queries(tmp_path: Pat
     assert delta["queries"]["lost"] == ["q3", "q4", "q5", "q6", "q7"]
 
 
-def test_reports_are_the_same_serially_and_distributed(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path)
-    made.bless()
+def test_reports_are_the_same_serially_and_distributed(blessed: GoldenProject) -> None:
+    made = blessed
     made.ranking({1: 4, 2: None})
     reports = []
     for mode in MODES:
@@ -146,22 +160,29 @@ def test_reports_are_the_same_serially_and_distributed(tmp_path: Path) -> None:
     assert reports[0] == reports[1] == reports[2]
 
 
-@pytest.mark.parametrize("arguments", [["-k", "q1"], [f"{GOLDEN}::q1"], ["--mcpeval-tag", "hard-negative"]])
-def test_gates_of_a_filtered_run_are_not_evaluated(tmp_path: Path, arguments: list[str]) -> None:
-    made = GoldenProject.at(tmp_path)
+@pytest.fixture(scope="module")
+def three_queries(tmp_path_factory: pytest.TempPathFactory) -> GoldenProject:
+    """A project of three queries, one a hard negative, that was blessed and has lost that one since."""
+    made = GoldenProject.at(tmp_path_factory.mktemp("three"))
     made.golden([query(0), query(1, notes="hard-negative: looks alike"), query(2)])
     made.bless()
     made.ranking({1: None})
+    return made
+
+
+@pytest.mark.parametrize("arguments", [["-k", "q1"], [f"{GOLDEN}::q1"], ["--mcpeval-tag", "hard-negative"]])
+def test_gates_of_a_filtered_run_are_not_evaluated(
+    three_queries: GoldenProject, arguments: list[str]
+) -> None:
     targets = [] if "::" in arguments[0] else ["datasets"]
-    run = made.project.run(*targets, *arguments, "--mcpeval-report", "report")
+    run = three_queries.project.run(*targets, *arguments, "--mcpeval-report", "report")
     assert run.status == 0, run.out
     assert set(run.gates().values()) == {"not_evaluated"}
     assert run.report()["verdict"] == "not_evaluated"
 
 
-def test_a_worker_that_is_killed_fails_the_gates_and_names_its_query(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path)
-    made.bless()
+def test_a_worker_that_is_killed_fails_the_gates_and_names_its_query(blessed: GoldenProject) -> None:
+    made = blessed
     made.ranking({5: "die"})
     run = made.run("-n2", "--mcpeval-report", "report")
     assert run.status == 1
@@ -171,9 +192,9 @@ def test_a_worker_that_is_killed_fails_the_gates_and_names_its_query(tmp_path: P
     assert "lost 1: q5" in gates["recall_at_5"]["message"]
 
 
-def test_stopped_runs_are_not_evaluated(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path, strict=True)
-    made.bless()
+def test_stopped_runs_are_not_evaluated(blessed: GoldenProject) -> None:
+    made = blessed
+    made.settings(strict=True)
     made.ranking({1: None})
     run = made.run("-x", "--mcpeval-report", "report")
     assert run.status == 1
@@ -211,15 +232,14 @@ def test_blessing_is_the_same_twice_and_refused_for_parts(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("change", ["golden set", "corpus", "metric definitions"])
-def test_a_baseline_made_from_something_else_is_an_error(tmp_path: Path, change: str) -> None:
-    made = GoldenProject.at(tmp_path)
-    made.bless()
+def test_a_baseline_made_from_something_else_is_an_error(blessed: GoldenProject, change: str) -> None:
+    made = blessed
     if change == "golden set":
         made.golden([query(0, query="another goal"), *(query(n) for n in range(1, QUERIES))])
-        ranking = json.loads((tmp_path / "datasets/ranking.txt").read_text())
+        ranking = json.loads((made.project.path / "datasets/ranking.txt").read_text())
         made.project.write("datasets/ranking.txt", json.dumps({**ranking, "another goal": rank(0, 1)}))
     elif change == "corpus":
-        path = tmp_path / "datasets/tools_v1.json"
+        path = made.project.path / "datasets/tools_v1.json"
         path.write_text(path.read_text().replace("The number one.", "The first number."))
     else:
         made.settings(depth=20)
@@ -229,9 +249,8 @@ def test_a_baseline_made_from_something_else_is_an_error(tmp_path: Path, change:
     assert f"was made from another {change}, so the two cannot be compared" in " ".join(run.out.split())
 
 
-def test_layout_provenance_and_pins_do_not_make_another_golden_set(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path)
-    made.bless()
+def test_layout_provenance_and_pins_do_not_make_another_golden_set(blessed: GoldenProject) -> None:
+    made = blessed
     made.golden(
         [query(n, **({"must_hit": 5} if n == 3 else {})) for n in range(QUERIES)], __by="me", description="x"
     )

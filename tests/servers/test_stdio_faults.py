@@ -80,6 +80,18 @@ def test_a_server_that_hangs_is_replaced(connections: Connections, faulty: Defin
     assert connections.get(faulty()).call_tool("pid").text != hanging
 
 
+def test_calls_behind_one_that_hangs_are_told_when_the_server_answers_no_more(
+    connections: Connections, faulty: Define
+) -> None:
+    connection = connections.get(faulty())
+    hanging = connection.start_tool("hang", timeout=0.3)
+    behind = connection.start_tool("ok", {"value": "1"}, timeout=600)
+    assert hanging.exception(60) is not None
+    error = behind.exception(60)
+    assert isinstance(error, CallError)
+    assert error.reason == "crashed"
+
+
 def test_a_timeout_leaves_a_server_that_still_answers(connections: Connections, faulty: Define) -> None:
     before = connections.get(faulty()).call_tool("pid").text
     error = call_error(connections, faulty, "meet", timeout=0.3)
@@ -279,10 +291,12 @@ def test_killing_the_run_leaves_no_orphan() -> None:
     command = [sys.executable, str(FAULT_SERVERS / "holder.py")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
-        pids = json.loads(holder.stdout.readline())
-        processes = psutil.Process(holder.pid).children(recursive=True)
-        assert set(pids) <= {process.pid for process in processes}
-        holder.kill()
+        try:
+            pids = json.loads(holder.stdout.readline())
+            processes = psutil.Process(holder.pid).children(recursive=True)
+        finally:
+            holder.kill()
+    assert set(pids) <= {process.pid for process in processes}
     psutil.wait_procs(processes, GONE_SECONDS)
     assert [process for process in processes if runs(process.pid)] == []
 

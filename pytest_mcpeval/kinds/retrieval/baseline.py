@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pytest_mcpeval.baseline import BaselineCase, BaselineModel, digest_of, is_baseline
+from pytest_mcpeval.baseline import BaselineCase, BaselineModel, differing_digests, digest_of, is_baseline
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS, definition, flat, nested
-from pytest_mcpeval.kinds.retrieval.gates import BaselineScores, differing_digests
+from pytest_mcpeval.kinds.retrieval.gates import BaselineScores
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, Document, load
 from pytest_mcpeval.samples import Sample
@@ -41,7 +42,21 @@ class FlatBaselineModel(_Metrics):
 
 
 class _Case(BaselineCase):
-    ranks: dict[str, int]
+    """A query: the ranks of its relevant tools in the one run, or in each of several."""
+
+    ranks: dict[str, int] | None = None
+    ranks_of_runs: Annotated[list[dict[str, int]], Field(min_length=2)] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> _Case:
+        if (self.ranks is None) == (self.ranks_of_runs is None):
+            raise ValueError("expected either `ranks` or `ranks_of_runs`")
+        return self
+
+    @property
+    def runs(self) -> list[dict[str, int]]:
+        """The ranks in each run."""
+        return self.ranks_of_runs or [self.ranks or {}]
 
 
 class RetrievalBaselineModel(BaselineModel, _Metrics):
@@ -122,17 +137,28 @@ def _own(document: Document, suite: RetrievalSuite) -> Committed:
     tolerance = _tolerance(model.tolerance)
     if differing_digests(found, digests(suite.golden, suite.settings.depth)):
         return Committed(BaselineScores(_known(model), tolerance=tolerance, digests=found))
-    ranks = {query: dict(case.ranks) for query, case in model.cases.items()}
-    return Committed(BaselineScores(_known(model), _values(suite.golden, ranks), tolerance, found), ranks)
+    runs = _runs(model.cases)
+    ranks = {query: max((run[query] for run in runs), key=_badness) for query in model.cases}
+    return Committed(BaselineScores(_known(model), _values(suite.golden, runs), tolerance, found), ranks)
 
 
-def _values(golden: GoldenData, ranks: Ranks) -> dict[str, dict[str, float]]:
-    """Query id → its metrics, from stored ranks."""
-    from pytest_mcpeval.kinds.retrieval.metrics import score
+def _runs(cases: Mapping[str, _Case]) -> list[Ranks]:
+    """The ranks of every query in each run; a query with fewer runs than others counts alike in the rest."""
+    count = max((len(case.runs) for case in cases.values()), default=1)
+    return [{query: case.runs[run % len(case.runs)] for query, case in cases.items()} for run in range(count)]
+
+
+def _badness(ranks: Mapping[str, int]) -> float:
+    return min(ranks.values(), default=math.inf)
+
+
+def _values(golden: GoldenData, runs: Sequence[Ranks]) -> dict[str, dict[str, float]]:
+    """Query id → its metrics, from stored ranks: the means over the runs."""
+    from pytest_mcpeval.kinds.retrieval.metrics import average, score
     from pytest_mcpeval.kinds.retrieval.rankings import from_ranks
 
     labels = {query.id: query.labels for query in golden.queries}
-    scores = score(from_ranks(labels, ranks, labels))
+    scores = average([score(from_ranks(labels, ranks, labels)) for ranks in runs])
     rows = zip(scores.ids, scores.values.tolist(), strict=True)
     return {query: dict(zip(METRICS, row, strict=True)) for query, row in rows}
 
@@ -151,8 +177,12 @@ def content(suite: RetrievalSuite, samples: Iterable[Sample], means: Mapping[str
 
 
 def _case(sample: Sample) -> dict[str, Any]:
+    outcome = "passed" if sample.outcome == "passed" else "failed"
+    if sample.runs:
+        return {"outcome": outcome, "ranks_of_runs": [_ranks(run) for run in sample.runs]}
+    return {"outcome": outcome, "ranks": _ranks(sample)}
+
+
+def _ranks(sample: Sample) -> dict[str, int]:
     ranks: Mapping[str, int | None] = sample.measured.get("ranks", {})
-    return {
-        "outcome": "passed" if sample.outcome == "passed" else "failed",
-        "ranks": {tool: rank for tool, rank in sorted(ranks.items()) if rank is not None},
-    }
+    return {tool: rank for tool, rank in sorted(ranks.items()) if rank is not None}

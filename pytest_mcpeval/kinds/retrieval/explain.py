@@ -17,11 +17,7 @@ UNLABELLED = ""
 
 def explain(suite: RetrievalSuite, case: Case[RetrievalSpec], sample: Sample) -> str:
     """Query, ranked list, what was not found, and the place in the file, safe for a terminal."""
-    parts = [sample.message, *_lines(sample)]
-    following = min((other.line for other in suite.cases if other.line > case.line), default=case.line + 7)
-    excerpt = suite.document.excerpt(case.line, before=0, after=min(6, following - case.line - 1))
-    if excerpt:
-        parts += [f"{suite.key}:{case.line}", indented(excerpt, "  ")]
+    parts = [sample.message, *_lines(sample), *suite.place_of(case)]
     return visible("\n".join(parts))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_mcpeval.baseline import differing_digests, mismatch_words
 from pytest_mcpeval.gates import SLACK, GateResult, at_least, figure, names
 from pytest_mcpeval.kinds.retrieval.comparison import Comparison, compare
 from pytest_mcpeval.stats import SignFlipTest, sign_flip_test
@@ -149,10 +150,7 @@ def _compared(given: GateInput) -> Iterator[GateResult]:
             yield GateResult(given.suite, BASELINE_GATE, "failed", reason)
         yield from _not_set(given, reason)
     elif differing := differing_digests(given.baseline.digests, given.digests):
-        message = (
-            f"was made from another {' and another '.join(differing)}, so the two cannot be compared: "
-            f"undo the change, or bless the new version with {given.bless_command}"
-        )
+        message = mismatch_words(differing, given.bless_command)
         yield GateResult(given.suite, BASELINE_GATE, "error", message)
         yield from _not_set(given, "the baseline does not fit")
     else:
@@ -162,13 +160,6 @@ def _compared(given: GateInput) -> Iterator[GateResult]:
 def _not_set(given: GateInput, reason: str) -> Iterator[GateResult]:
     for name in _comparing(given.settings, given.tolerances):
         yield GateResult(given.suite, name, "not_set", f"not set: {reason}")
-
-
-def differing_digests(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
-    """The parts a baseline was made from in another version; none for a baseline without any digest."""
-    if not found:
-        return []
-    return [part for part in {**wanted, **found} if found.get(part) != wanted.get(part)]
 
 
 def _against(given: GateInput, baseline: BaselineScores) -> Iterator[GateResult]:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.baseline import BLESS_COMMAND
+from pytest_mcpeval.baseline import bless_command
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
 from pytest_mcpeval.kinds.retrieval import baseline as baselines
 from pytest_mcpeval.kinds.retrieval.explain import explain
 from pytest_mcpeval.kinds.retrieval.load import load_suite
-from pytest_mcpeval.kinds.retrieval.schema import GatesModel, RetrievalSettings
+from pytest_mcpeval.kinds.retrieval.schema import CorpusModel, GatesModel, GoldenModel, RetrievalSettings
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from pytest_mcpeval.kinds.retrieval.gates import GateInput, GateSettings
     from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
     from pytest_mcpeval.kinds.retrieval.retrievers.base import Retriever
@@ -36,6 +38,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
     shape_description = "a `queries:` list (retrieval)"
     shape_keys = ("queries",)
     settings_model = RetrievalSettings
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"retrieval": GoldenModel, "corpus": CorpusModel}
 
     def __init__(self) -> None:
         self._committed: dict[str, baselines.Committed | None] = {}
@@ -79,8 +82,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
 
         golden = _retrieval(suite)
         retriever = self._retriever(golden, runtime)
-        (query,) = case.spec.queries
-        return ask(retriever, query.text, golden.settings.depth, golden.golden.corpus.ids)
+        return ask(retriever, case.spec.query.text, golden.settings.depth, golden.golden.corpus.ids)
 
     def judge(self, suite: Retrieval, case: RetrievalCase, answers: SearchResult, runtime: Runtime) -> Sample:
         """Rank the relevant tools in what was found."""
@@ -110,6 +112,16 @@ class RetrievalKind(Kind[RetrievalSpec]):
         from pytest_mcpeval.kinds.retrieval.sampling import measure
 
         return measure(samples)
+
+    def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The metrics of the set, without those of slices and what its labels allow."""
+        from pytest_mcpeval.kinds.retrieval.definitions import flat, nested
+
+        return nested(flat(metrics))
+
+    def result_of(self, sample: Sample) -> object:
+        """The ranked list: the same tools at the same ranks."""
+        return sample.measured.get("ranked")
 
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Times, and the scores of hits."""
@@ -144,7 +156,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
             scores=scores_of_all(suite.golden.queries, samples, depth),
             baseline=None if committed is None else committed.scores,
             digests=baselines.digests(suite.golden, depth),
-            bless_command=_bless_command(suite),
+            bless_command=bless_command(suite.key, suite.settings.baseline),
         )
 
     def compare(self, suite: Retrieval, samples: Sequence[Sample]) -> dict[str, Any]:
@@ -167,7 +179,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
         """The metrics of each suite and of its slices."""
         from pytest_mcpeval.kinds.retrieval.tables import tables
 
-        return tables(samples)
+        return tables({key: self.measure_over_runs(found) for key, found in samples.items()})
 
     def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
         """The change of each metric since the baseline."""
@@ -194,13 +206,6 @@ def gate_settings(suite: RetrievalSuite) -> GateSettings:
         pinned=suite.golden.pinned,
         floors=gates.floors,
     )
-
-
-def _bless_command(suite: RetrievalSuite) -> str:
-    command = f"{BLESS_COMMAND} {suite.key}"
-    if suite.settings.baseline is not None:
-        return command
-    return f"`baseline: FILE` in the file or its entry in mcpeval.yaml, and {command}"
 
 
 def _is_corpus(data: Mapping[str, Any]) -> bool:

@@ -223,11 +223,3 @@ def average(runs: Sequence[Scores]) -> Scores:
     ranks = np.stack([run.first_rank for run in runs])
     worst = np.where((ranks == 0).any(axis=0), 0, ranks.max(axis=0))
     return Scores(runs[0].ids, np.mean([run.values for run in runs], axis=0), runs[0].relevant, worst)
-
-
-def deviations(runs: Sequence[Scores]) -> dict[str, float]:
-    """The sample standard deviation of every metric of the set over runs; empty for a single run."""
-    if len(runs) < 2 or not runs[0].ids:
-        return {}
-    per_run = np.array([list(run.means().values()) for run in runs])
-    return dict(zip(METRICS, per_run.std(axis=0, ddof=1).tolist(), strict=True))

@@ -6,17 +6,17 @@ dropped and what follows moves up; a tool the corpus does not hold keeps its ran
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 _FEW = 6
 """Up to so many relevant tools, searching the list for each is faster than a map of the whole list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """One query's answer beside its labels.
+class Ranking(NamedTuple):
+    """One query's answer beside its labels. A tuple, since there may be very many.
 
     ``ranked`` are tool ids, best first, empty when nothing was returned; ``labels`` maps tool id to relevance
     (0, 1 or 2), of which at least one is relevant (1 or more).
@@ -123,13 +123,3 @@ def duplicates(ranked: Sequence[str]) -> tuple[str, ...]:
 def foreign(ranked: Sequence[str], corpus: AbstractSet[str]) -> tuple[str, ...]:
     """The tools in a list that the corpus does not hold, in the list's order, each once."""
     return tuple(dict.fromkeys(tool for tool in ranked if tool not in corpus))
-
-
-def changed(runs: Collection[Mapping[str, Sequence[str]]]) -> list[str]:
-    """The queries whose ranked list was not the same in every run (query id → list, one mapping per run)."""
-    first, *others = runs
-    return [
-        query
-        for query, ranked in first.items()
-        if any(list(other.get(query, ())) != list(ranked) for other in others)
-    ]

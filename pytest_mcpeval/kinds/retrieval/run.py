@@ -25,7 +25,7 @@ def judge(
     ``baseline`` maps query id to the ranks of its relevant tools, those not returned left out; None without
     a baseline that holds ranks. It is shown beside the new rank, and judged by the gates.
     """
-    query = case.spec.queries[0]
+    query = case.spec.query
     ranks = relevant_ranks(query.labels, result.ranked)
     first = min((rank for rank in ranks.values() if rank is not None), default=None)
     check = _hit(query.must_hit or suite.settings.expect, first, result)

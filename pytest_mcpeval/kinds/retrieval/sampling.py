@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pytest_mcpeval.kinds.retrieval.metrics import Scores, evaluate_many
+from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, slices
 from pytest_mcpeval.kinds.retrieval.summaries import sliced, summary
+from pytest_mcpeval.repeating import of_each_run
 from pytest_mcpeval.samples import Sample
 
 
@@ -18,16 +19,29 @@ def answered(samples: Iterable[Sample]) -> list[Sample]:
 
 
 def scores_of(samples: Iterable[Sample]) -> Scores:
-    """The samples that hold a ranked list, scored."""
+    """The samples that hold a ranked list, scored: the means of each query over its runs."""
     kept = answered(samples)
-    rankings = [Ranking(s.id, s.measured["ranked"], s.measured["labels"]) for s in kept]
-    return evaluate_many(rankings, _depth(kept))
+    runs = of_each_run(kept)
+    return average([evaluate_many(map(_ranking, run), _depth(kept)) for run in runs])
 
 
 def scores_of_all(queries: Iterable[LabelledQuery], samples: Iterable[Sample], depth: int) -> Scores:
     """Every query of a set, scored: one that left no ranked list counts as if nothing was returned."""
-    ranked: dict[str, Sequence[str]] = {sample.id: sample.measured["ranked"] for sample in answered(samples)}
-    return evaluate_many((Ranking(q.id, ranked.get(q.id, ()), q.labels) for q in queries), depth)
+    asked = list(queries)
+    return average(
+        [
+            evaluate_many((Ranking(q.id, ranked.get(q.id, ()), q.labels) for q in asked), depth)
+            for ranked in map(_ranked, of_each_run(answered(samples)))
+        ]
+    )
+
+
+def _ranked(samples: Iterable[Sample]) -> dict[str, Sequence[str]]:
+    return {sample.id: sample.measured["ranked"] for sample in samples}
+
+
+def _ranking(sample: Sample) -> Ranking:
+    return Ranking(sample.id, sample.measured["ranked"], sample.measured["labels"])
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:

@@ -7,7 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, CaseId, Concurrency, OptionalPath, Seconds, Share, Text
+from pytest_mcpeval.kinds.fields import (
+    FILE_MODEL,
+    BatchSize,
+    CaseId,
+    Concurrency,
+    OptionalPath,
+    Runs,
+    Seconds,
+    Share,
+    Text,
+)
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
 from pytest_mcpeval.kinds.retrieval.gates import DEFAULT_LOST_BY, DEFAULT_SIGNIFICANCE
 from pytest_mcpeval.kinds.retrieval.retrievers.settings import EMBEDDED_DEFAULT, RetrieverSetting
@@ -15,9 +25,6 @@ from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
 
 DEFAULT_DEPTH = 10
-
-PROVENANCE = "__"
-"""Keys at the top of a data file that begin so are remarks of its authors."""
 
 
 def _metric(name: str) -> str:
@@ -150,6 +157,10 @@ class RetrievalSettings(_Model):
         default=False, description="a query that misses fails, instead of being left to the gates"
     )
     concurrency: Concurrency = Field(default=1, description="searches in flight at once")
+    batch: BatchSize = Field(default=1, description="queries in one item")
+    runs: Runs = Field(
+        default=1, description="how many times each query is asked; metrics are made of the means"
+    )
     timeout: Seconds = Field(default=30.0, description="seconds a search may take")
     gates: GatesModel = Field(
         default=GatesModel(), description="rules over the whole set that can fail the run"

@@ -26,9 +26,9 @@ class GoldenQuery(LabelledQuery):
 
 @dataclass(frozen=True)
 class RetrievalSpec:
-    """What one item asks: a query, or with ``batch: N`` up to N of them."""
+    """What one case asks."""
 
-    queries: tuple[GoldenQuery, ...]
+    query: GoldenQuery
 
 
 @dataclass(frozen=True)

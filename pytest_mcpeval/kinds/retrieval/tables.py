@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.definitions import flat
-from pytest_mcpeval.kinds.retrieval.sampling import measure
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Row, Table
+from pytest_mcpeval.tables import Row, Table, short_titles
 
 COLUMNS = {
     "recall_at_1": "R@1",
@@ -23,15 +20,10 @@ COLUMNS = {
 SHOWN_SERVERS = 15
 
 
-def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
-    """Two tables for each suite: its metrics with the slices of difficulty and notes, and those by server."""
-    return [table for key, samples in suites.items() for table in _of(_title(key, suites), measure(samples))]
-
-
-def _title(key: str, suites: Mapping[str, object]) -> str:
-    """The name of the file, or its whole path when another suite has the same name."""
-    name = PurePosixPath(key).name
-    return name if sum(PurePosixPath(other).name == name for other in suites) == 1 else key
+def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Two tables for each suite (suite key → its metrics): the set with its slices, and those by server."""
+    titles = short_titles(suites)
+    return [table for key, metrics in suites.items() for table in _of(titles[key], metrics)]
 
 
 def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
@@ -39,7 +31,7 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
     slices = metrics["slices"]
     if not metrics["queries"]:
         return
-    rows = [_row("all queries", metrics), _highest(metrics)]
+    rows = [_row("all queries", metrics), *_spread(metrics), _highest(metrics)]
     rows += [_row(name, group) for name, group in slices.get("difficulty", {}).items()]
     known = slices.get("difficulty", {})
     rows += [_row(name, group) for name, group in slices.get("notes", {}).items() if name not in known]
@@ -50,6 +42,14 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
 def _row(name: str, group: Mapping[str, Any]) -> Row:
     values = flat(group)
     return Row((name, str(group["queries"]), *(f"{values[column]:.3f}" for column in COLUMNS)))
+
+
+def _spread(metrics: Mapping[str, Any]) -> Iterator[Row]:
+    """The standard deviations over several runs."""
+    if "runs" in metrics:
+        deviations = flat(metrics["standard_deviation"])
+        cells = (f"±{deviations[name]:.3f}" if name in deviations else "" for name in COLUMNS)
+        yield Row((f"over {metrics['runs']} runs", "", *cells))
 
 
 def _highest(metrics: Mapping[str, Any]) -> Row:
@@ -81,9 +81,10 @@ def _brief(title: str, metrics: Mapping[str, Any]) -> str:
 
 def comparison_tables(compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
     """What changed since the baselines (suite key → what `compared` found)."""
+    titles = short_titles(compared)
     rows = []
     for key, found in compared.items():
         changes = found["metrics"]
         cells = (f"{changes[name]:+.3f}" if name in changes else "" for name in COLUMNS)
-        rows.append(Row((_title(key, compared), *cells)))
+        rows.append(Row((titles[key], *cells)))
     return [Table("Change since baseline", ("", *COLUMNS.values()), tuple(rows))]

@@ -18,11 +18,7 @@ MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 
 def explain(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], sample: Sample) -> str:
     """Checks, arguments, answer, the server's stderr and the place in the file, safe for a terminal."""
-    parts = [*explain_sample(sample)]
-    following = min((other.line for other in suite.cases if other.line > case.line), default=case.line + 7)
-    excerpt = suite.document.excerpt(case.line, before=0, after=min(6, following - case.line - 1))
-    if excerpt:
-        parts += [f"{suite.key}:{case.line}", indented(excerpt, "  ")]
+    parts = [*explain_sample(sample), *suite.place_of(case)]
     return visible("\n".join(parts))
 
 

@@ -12,6 +12,7 @@ from pytest_mcpeval.kinds.scenario.metrics import (
     confidences,
     counted,
     group_of,
+    in_cases,
     latencies,
     mean,
     percentile,
@@ -55,7 +56,7 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
     result = at_least(suite, "pass_rate", value, limit)
     wrong = [sample.id for sample in kept if sample.outcome != "passed"]
     listed = f"; not passed: {names(wrong)}" if wrong else ""
-    share = f"{group['passed']} of {group['total']} cases passed ({figure((value or 0) * 100)} %)"
+    share = f"{in_cases(group['passed'])} of {group['total']} cases passed ({figure((value or 0) * 100)} %)"
     words = f"{share}, wanted at least {figure(limit * 100)} %{listed}"
     return GateResult(suite, result.name, result.verdict, words, value, None, limit)
 

@@ -81,8 +81,8 @@ class ScenarioKind(Kind[ScenarioSpec]):
         return redacted(judge(suite, case, answers, runtime.checks), _secrets(case))
 
     def must_ask_again(self, answers: list[Answer]) -> bool:
-        """A server that died may have been killed by the call of another case."""
-        return any(answer.error and answer.error.reason in ("crashed", "connection") for answer in answers)
+        """A server that died or answers no more may have been harmed by the call of another case."""
+        return any(answer.may_be_harmed for answer in answers)
 
     def explain(self, suite: Scenario, case: ScenarioCase, sample: Sample) -> str:
         """The text under a case that did not pass."""
@@ -91,6 +91,10 @@ class ScenarioKind(Kind[ScenarioSpec]):
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Totals and groups."""
         return metrics.measure(samples)
+
+    def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The pass rate of the suite."""
+        return {"summary": {"passRate": metrics["summary"]["passRate"]}}
 
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Times and verbatim answers."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pytest_mcpeval.repeating import share_of_runs
 from pytest_mcpeval.samples import Sample
 
 DIFFICULTIES = ("basic", "intermediate", "advanced")
@@ -22,12 +23,22 @@ def counted(samples: Iterable[Sample]) -> list[Sample]:
 
 
 def group_of(samples: Sequence[Sample]) -> dict[str, Any]:
-    """``{total, passed, passRate}`` of some samples."""
-    passed = sum(sample.outcome == "passed" for sample in samples)
+    """``{total, passed, passRate}`` of some samples; a case that was asked several times counts in part."""
+    shares = math.fsum(share_of_runs(sample, _has_passed) for sample in samples)
+    passed = int(shares) if shares.is_integer() else shares
     return {"total": len(samples), "passed": passed, "passRate": percent(passed, len(samples))}
 
 
-def percent(part: int, whole: int) -> float:
+def in_cases(count: float) -> str:
+    """A number of cases for people: ``5``, or ``5.33`` of several runs."""
+    return str(count) if isinstance(count, int) else f"{count:.2f}"
+
+
+def _has_passed(sample: Sample) -> bool:
+    return sample.outcome == "passed"
+
+
+def percent(part: float, whole: int) -> float:
     """A share in percent; 0 of nothing."""
     return part / whole * 100 if whole else 0.0
 

@@ -40,7 +40,8 @@ class Answer:
     """What one step brought: a response or the reason why there is none, and what was captured from it.
 
     ``arguments`` are those sent, with captured values filled in; ``captured`` are the values known after this
-    step; ``capture_problems`` maps the names that could not be captured to the reason.
+    step; ``capture_problems`` maps the names that could not be captured to the reason. ``connection`` is what
+    an unanswered call was made on.
     """
 
     arguments: Mapping[str, Any]
@@ -49,6 +50,16 @@ class Answer:
     captured: Mapping[str, Any] = field(default_factory=dict)
     capture_problems: Mapping[str, str] = field(default_factory=dict)
     stderr_tail: str = ""
+    connection: Connection | None = None
+
+    @property
+    def may_be_harmed(self) -> bool:
+        """Whether what kept the answer from coming has ended the connection: maybe another case's call."""
+        if self.error is None or self.error.reason not in ("crashed", "connection", "timeout"):
+            return False
+        return self.error.reason != "timeout" or (
+            self.connection is not None and not self.connection.responsive()
+        )
 
 
 def ask(spec: ScenarioSpec, connection: Connection) -> list[Answer]:
@@ -71,7 +82,7 @@ def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answe
         response = _response(step, arguments, captured, connection)
     except CallError as error:
         if error.reason not in REJECTIONS or not allows_error(step.checks):
-            return Answer(arguments, error=error, stderr_tail=error.stderr_tail)
+            return Answer(arguments, error=error, stderr_tail=error.stderr_tail, connection=connection)
         response = Response(error.message, is_error=True, latency_ms=(perf_counter() - started) * 1000)
     problems: dict[str, str] = {}
     for name, path in step.capture.items():

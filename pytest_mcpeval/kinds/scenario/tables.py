@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import stdev
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.metrics import (
@@ -10,11 +11,13 @@ from pytest_mcpeval.kinds.scenario.metrics import (
     by_trait,
     counted,
     group_of,
+    in_cases,
     latencies,
     mean,
     percentile,
     summary,
 )
+from pytest_mcpeval.repeating import of_each_run
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Row, Table, tone_of_rate
 
@@ -43,10 +46,11 @@ def _summary(samples: Sequence[Sample]) -> Table:
     errors = sum(sample.outcome == "error" for sample in samples)
     rows = [
         Row(("cases", str(totals["totalTests"]))),
-        Row(("passed", str(totals["passed"]))),
-        Row(("failed", str(totals["failed"] - errors)), "bad" if totals["failed"] > errors else ""),
+        Row(("passed", in_cases(totals["passed"]))),
+        Row(("failed", in_cases(totals["failed"] - errors)), "bad" if totals["failed"] > errors else ""),
         *([Row(("in error", str(errors)), "bad")] if errors else []),
         Row(("pass rate", f"{totals['passRate']:.1f} %"), tone_of_rate(totals["passRate"])),
+        *_spread(samples),
     ]
     if totals["averageConfidence"]:
         rows.append(Row(("average confidence", f"{totals['averageConfidence']} %")))
@@ -59,8 +63,16 @@ def _summary(samples: Sequence[Sample]) -> Table:
     return Table("Scenarios", ("", ""), tuple(rows), _brief(totals, times))
 
 
+def _spread(samples: Sequence[Sample]) -> Iterator[Row]:
+    rates = [summary(run)["passRate"] for run in of_each_run(samples)]
+    if len(rates) > 1:
+        yield Row((f"standard deviation over {len(rates)} runs", f"± {stdev(rates):.1f} %"))
+
+
 def _brief(totals: Mapping[str, Any], times: Sequence[float]) -> str:
-    parts = [f"{totals['passed']} of {totals['totalTests']} cases passed ({totals['passRate']:.1f} %)"]
+    parts = [
+        f"{in_cases(totals['passed'])} of {totals['totalTests']} cases passed ({totals['passRate']:.1f} %)"
+    ]
     if totals["averageConfidence"]:
         parts.append(f"average confidence {totals['averageConfidence']} %")
     if times:
@@ -91,6 +103,8 @@ def _group_rows(groups: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[Row
     for name, group in groups:
         rate = group["passRate"]
         if group["total"]:
-            yield Row((name, f"{group['passed']}/{group['total']}", f"{rate:.1f} %"), tone_of_rate(rate))
+            yield Row(
+                (name, f"{in_cases(group['passed'])}/{group['total']}", f"{rate:.1f} %"), tone_of_rate(rate)
+            )
         else:
             yield Row((name, "none", "–"))

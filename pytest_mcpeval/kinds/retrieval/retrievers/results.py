@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit
 from pytest_mcpeval.kinds.targets.base import AnswerError
+from pytest_mcpeval.kinds.targets.values import MISSING, field_of, outline
 from pytest_mcpeval.loading.wording import shown
 from pytest_mcpeval.servers.json_paths import nodes
 
@@ -20,7 +21,6 @@ MOST_HITS = 10_000
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FIELD_PATH = re.compile(r"(?:\w[\w-]*(?:\.\w[\w-]*)*)?")
-_MISSING = object()
 _EXPECTED = "expected a list of tool ids, or of (id, score) pairs"
 
 
@@ -45,11 +45,11 @@ def _hit(rank: int, entry: Any) -> Hit:
     if isinstance(entry, Hit):
         tool_id, score = entry.tool_id, entry.score
     elif isinstance(entry, Mapping):
-        tool_id, score = entry.get("tool_id", _MISSING), entry.get("score")
+        tool_id, score = entry.get("tool_id", MISSING), entry.get("score")
     elif isinstance(entry, Sequence) and not isinstance(entry, (str, bytes)) and len(entry) == 2:
         tool_id, score = entry
     if not isinstance(tool_id, str) or not tool_id:
-        found = "a mapping without tool_id" if tool_id is _MISSING else _described(tool_id)
+        found = "a mapping without tool_id" if tool_id is MISSING else _described(tool_id)
         raise AnswerError("answer", f"entry {rank} of the list is {found}: {_EXPECTED}")
     return Hit(str(tool_id), number_of(score))
 
@@ -99,10 +99,10 @@ class AnswerMap:
         path = self.result.removesuffix("[*]")
         found = nodes(path, answer)
         if not found:
-            raise AnswerError("answer", f"the answer has nothing at {path}; it is {_outline(answer)}")
+            raise AnswerError("answer", f"the answer has nothing at {path}; it is {outline(answer)}")
         for place, entries in found:
             if not isinstance(entries, list) and entries is not None:
-                raise AnswerError("answer", f"{place} in the answer is {_outline(entries)}, expected a list")
+                raise AnswerError("answer", f"{place} in the answer is {outline(entries)}, expected a list")
             yield from ((f"{place}[{index}]", entry) for index, entry in enumerate(entries or ()))
 
     def _id(self, place: str, entry: Any) -> str:
@@ -115,7 +115,7 @@ class AnswerMap:
             if isinstance(found, str) and found:
                 return found
             what = match[1] or "the entry itself"
-            problem = "is missing" if found is _MISSING else f"is {_outline(found)}"
+            problem = "is missing" if found is MISSING else f"is {outline(found)}"
             raise AnswerError("answer", f"{place} in the answer: {what} {problem}, expected a text")
 
         found = _PLACEHOLDER.sub(value, template)
@@ -123,22 +123,7 @@ class AnswerMap:
 
     def _score(self, entry: Any) -> float | None:
         found = None if self.score is None else field_of(entry, self.score)
-        return None if found is _MISSING else number_of(found)
-
-
-def field_of(entry: Any, path: str) -> Any:
-    """The value at a dotted path below an entry; the empty path is the entry itself."""
-    for name in path.split(".") if path else ():
-        if not isinstance(entry, Mapping) or name not in entry:
-            return _MISSING
-        entry = entry[name]
-    return entry
-
-
-def _outline(value: Any) -> str:
-    if isinstance(value, Mapping) and value:
-        return f"a mapping with {', '.join(map(shown, islice(value, 8)))}"
-    return shown(value)
+        return None if found is MISSING else number_of(found)
 
 
 def template_problem(template: str) -> str | None:

@@ -1,0 +1,111 @@
+"""Committed verdicts of the detectors on a corpus, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from pytest_mcpeval.baseline import BaselineCase, BaselineModel, digest_of
+from pytest_mcpeval.kinds.security.gates import Flags
+from pytest_mcpeval.kinds.security.rates import Confusion
+from pytest_mcpeval.kinds.security.sampling import answered, by_detector, row_of
+from pytest_mcpeval.kinds.security.spec import AttackCorpus, SecuritySuite
+from pytest_mcpeval.loading import load
+from pytest_mcpeval.samples import Sample
+
+DEFINITION = {
+    "positive": "malicious, and flagged",
+    "precision": "TP / (TP + FP), undefined when nothing is flagged",
+    "recall": "TP / (TP + FN)",
+    "fpr": "FP / (FP + TN)",
+    "errors": "in none of the four",
+    "runs": "mean of each entry first",
+}
+"""The definitions behind the numbers: what a baseline's digest of them is made from."""
+
+
+class _Case(BaselineCase):
+    """``flagged`` is null for an entry without a verdict, and a share when there were several runs."""
+
+    flagged: bool | Annotated[float, Field(ge=0, le=1)] | None
+
+
+class SecurityBaselineModel(BaselineModel):
+    """A baseline of verdicts. ``digest`` is of the entries and their labels; cases are by item id."""
+
+    definition: dict[str, Any]
+    cases: dict[str, _Case]  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A committed baseline: item id → flagged, and the digests of what it was made from."""
+
+    flagged: Flags
+    digests: Mapping[str, str]
+
+    def of(self, detector: str, entries: Sequence[str]) -> Flags | None:
+        """Entry id → flagged, of one detector; None when it has no verdict of it at all."""
+        from pytest_mcpeval.kinds.security.spec import case_id
+
+        found = {
+            entry: self.flagged[case_id(detector, entry)]
+            for entry in entries
+            if case_id(detector, entry) in self.flagged
+        }
+        return found or None
+
+
+def digests(corpus: AttackCorpus) -> dict[str, str]:
+    """Digests of everything a baseline is made from, by a word for people."""
+    return {"corpus": corpus.digest, "metric definitions": digest_of(DEFINITION)}
+
+
+def read(suite: SecuritySuite) -> Committed | None:
+    """The committed baseline of a suite; None when there is none yet.
+
+    Raises:
+        DataFileError: The file is no baseline of a corpus.
+    """
+    from pytest_mcpeval.loading.schema import validate
+
+    path = suite.settings.baseline
+    if path is None or not Path(path).is_file():
+        return None
+    document = load(Path(path))
+    model: SecurityBaselineModel = validate(SecurityBaselineModel, document)
+    if model.of != suite.kind:
+        from pytest_mcpeval.loading import DataFileError
+
+        message = f"is a baseline of a {model.of} suite, wanted {suite.kind}"
+        raise DataFileError([document.problem("of", message=message)])
+    flagged = {
+        case: None if found.flagged is None else float(found.flagged) for case, found in model.cases.items()
+    }
+    return Committed(flagged, {"corpus": model.digest, "metric definitions": digest_of(model.definition)})
+
+
+def content(suite: SecuritySuite, samples: Iterable[Sample]) -> dict[str, Any]:
+    """What a new baseline holds: the counts of each detector, and every verdict."""
+    listed = answered(samples)
+    return {
+        "digest": suite.corpus.digest,
+        "definition": DEFINITION,
+        "detectors": {name: _counts(found) for name, found in by_detector(listed).items()},
+        "cases": {sample.id: _case(sample) for sample in sorted(listed, key=lambda one: one.id)},
+    }
+
+
+def _counts(samples: Iterable[Sample]) -> dict[str, float]:
+    counts = Confusion.of(map(row_of, samples))
+    return {name: getattr(counts, name) for name in ("tp", "fp", "tn", "fn", "errors")}
+
+
+def _case(sample: Sample) -> dict[str, Any]:
+    flagged = row_of(sample).flagged
+    whole = bool(flagged) if flagged in (0.0, 1.0) else flagged
+    return {"outcome": "passed" if sample.outcome == "passed" else "failed", "flagged": whole}

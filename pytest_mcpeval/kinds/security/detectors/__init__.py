@@ -1,0 +1,1 @@
+"""Detectors, the systems under test: chosen by settings, asked entry by entry. Usable without pytest."""

@@ -1,0 +1,67 @@
+"""Settings → detector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_mcpeval.kinds.security.detectors.asked import (
+    DETECT,
+    DETECT_LIST,
+    AskedDetector,
+    ListDetector,
+    in_line,
+    in_placeholders,
+)
+from pytest_mcpeval.kinds.security.detectors.base import Detector, SeenEntry
+from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel, VerdictFields
+from pytest_mcpeval.kinds.security.verdicts import Verdict, VerdictMap, verdict_of
+from pytest_mcpeval.kinds.targets.base import AnswerError
+from pytest_mcpeval.kinds.targets.making import Surroundings, make_target
+
+
+def make_detector(model: DetectorModel, around: Surroundings) -> Detector:
+    """The detector that settings describe, not opened yet. Recorded verdicts are no detector to be asked.
+
+    Raises:
+        TargetStartError: It needs a server or a fixture that there is not.
+    """
+    if model.heuristics is not None:
+        return HeuristicsDetector(model.heuristics.without)
+    target = make_target(model, DETECT_LIST if model.takes_lists else DETECT, around)
+    if model.takes_lists:
+        return ListDetector(target)
+    answer = model.mcp or model.http
+    if answer is not None:
+        return AskedDetector(target, in_placeholders, _map(answer).verdict)
+    return AskedDetector(target, in_line, verdict_of)
+
+
+def _map(model: VerdictFields) -> VerdictMap:
+    return VerdictMap(model.result, model.flagged, model.score, model.severity, model.detections)
+
+
+class HeuristicsDetector:
+    """The embedded reference detector. ``without`` are rules to leave out."""
+
+    takes_lists = False
+
+    def __init__(self, without: Sequence[str] = ()) -> None:
+        self._without = frozenset(without)
+
+    @property
+    def name(self) -> str:
+        """``heuristics``."""
+        left_out = f" without {', '.join(sorted(self._without))}" if self._without else ""
+        return f"heuristics{left_out}"
+
+    def open(self) -> None:
+        """There is nothing to open."""
+
+    def detect(self, entries: Sequence[SeenEntry]) -> list[Verdict | AnswerError]:
+        """The verdict on the one entry."""
+        from pytest_mcpeval.kinds.security.detectors.heuristics import detect
+
+        return [detect(entry, self._without) for entry in entries]
+
+    def close(self) -> None:
+        """There is nothing to end."""

@@ -1,0 +1,37 @@
+"""The texts of an entry, each by the place where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def texts_of(seen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(place, text) of everything a tool says of itself: its description, its name, and its input schema.
+
+    Places are dotted: ``description``, ``tool.input_schema.properties.path.description``.
+    """
+    yield "description", str(seen["description"])
+    tool = seen.get("tool")
+    if isinstance(tool, Mapping):
+        for key in ("name", "input_schema"):
+            yield from _strings(f"tool.{key}", tool.get(key))
+
+
+def _strings(place: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _strings(f"{place}.{key}", inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _strings(f"{place}.{index}", inner)
+
+
+def text_at(seen: Mapping[str, Any], place: str) -> str | None:
+    """The text at a place, None where there is none."""
+    found = next((text for where, text in texts_of(seen) if where == place), None)
+    if found is None and place == "previous":
+        found = seen.get("previous")
+    return found

@@ -1,0 +1,274 @@
+"""The gates of a detector on a corpus: its rates against fixed limits, its verdicts against a baseline. Pure.
+
+1. ``<detector>-fpr_ceiling``: not too many benign entries are flagged.
+2. ``<detector>-recall_floor``: enough malicious entries are; ``-recall_<category>``: enough of a category.
+3. ``<detector>-max_errors``: it failed on no more entries than allowed.
+4. ``<detector>-max_newly_missed``, ``-max_new_false_alarms``: few verdicts are worse than the baseline's.
+
+A high recall never excuses a broken ceiling: they are gates of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from pytest_mcpeval.gates import SLACK, GateResult, Verdict, names
+from pytest_mcpeval.kinds.security.rates import Confusion, Row, Share
+from pytest_mcpeval.stats import trials_to_certify, upper_limit
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.security.schema import DetectorGatesModel
+
+BASELINE_GATE = "baseline"
+FPR, RECALL, ERRORS = "fpr_ceiling", "recall_floor", "max_errors"
+NEWLY_MISSED, NEW_FALSE_ALARMS = "max_newly_missed", "max_new_false_alarms"
+
+Flags = Mapping[str, float | None]
+"""Entry id → the share of runs in which it was flagged; None when there was no verdict."""
+
+
+@dataclass(frozen=True)
+class DetectorGates:
+    """What the gates of one detector are judged on.
+
+    ``rows`` hold every judged entry: one that left no sample counts as wrong. ``baseline`` has its committed
+    verdicts; when there are none, ``lacking`` says why.
+    """
+
+    suite: str
+    detector: str
+    settings: DetectorGatesModel
+    rows: Sequence[Row]
+    baseline: Flags | None = None
+    lacking: str = "no baseline is named"
+
+    @cached_property
+    def counts(self) -> Confusion:
+        """The counts of all judged entries."""
+        return Confusion.of(self.rows)
+
+    def result(
+        self,
+        name: str,
+        verdict: Verdict,
+        message: str,
+        value: float | None = None,
+        limit: float | None = None,
+    ) -> GateResult:
+        """The result of one of its gates."""
+        old = 0.0 if name in (NEWLY_MISSED, NEW_FALSE_ALARMS) and value is not None else None
+        return GateResult(self.suite, f"{self.detector}-{name}", verdict, message, value, old, limit)
+
+
+def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
+    """The names of a detector's gates, known without samples, in the order they are reported."""
+    comparing = {
+        NEWLY_MISSED: settings.max_newly_missed,
+        NEW_FALSE_ALARMS: settings.max_new_false_alarms,
+    }
+    found = [
+        *([FPR] if settings.fpr_ceiling is not None else []),
+        RECALL,
+        *(f"recall_{category}" for category in settings.category_floors),
+        ERRORS,
+        *(name for name, limit in comparing.items() if limit is not None),
+    ]
+    return [f"{detector}-{name}" for name in found]
+
+
+def judge_gates(given: DetectorGates, *, blessing: bool = False) -> list[GateResult]:
+    """Every gate of a detector. With ``blessing``, those that compare with a baseline are left out."""
+    return [*_rates(given), _errors(given), *([] if blessing else _compared(given))]
+
+
+def _rates(given: DetectorGates) -> Iterator[GateResult]:
+    if given.settings.fpr_ceiling is not None:
+        yield _ceiling(given, given.settings.fpr_ceiling)
+    if given.settings.recall_floor is not None:
+        yield _floor(given, RECALL, "recall", given.rows, given.settings.recall_floor)
+    else:
+        message = f"not set: say `recall_floor` to require one; {_share_words('recall', given.counts.recall)}"
+        yield given.result(RECALL, "not_set", message, given.counts.recall.value)
+    for category, floor in given.settings.category_floors.items():
+        rows = [row for row in given.rows if row.category == category]
+        yield _floor(given, f"recall_{category}", f"recall of {category}", rows, floor)
+
+
+def _ceiling(given: DetectorGates, ceiling: float) -> GateResult:
+    share = given.counts.false_positives
+    if share.value is None:
+        return given.result(FPR, "failed", "no benign entry has a verdict", None, ceiling)
+    limit = upper_limit(share.whole("up"), share.of)
+    wanted = _Wanted("benign", "ceiling", ceiling, given.settings.mode)
+    verdict, words = wanted.judged(share.value <= ceiling + SLACK, limit, share.whole("up"))
+    others = [row for row in given.rows if row.is_hard_negative]
+    parts = [
+        f"{_share_words('FPR', share)}: {words}",
+        _share_words("hard negatives alone", Confusion.of(others).false_positives) if others else "",
+        _share_words("recall", given.counts.recall),
+        _named("false alarms", [row.entry for row in given.rows if _is_false_alarm(row)], verdict),
+    ]
+    return given.result(FPR, verdict, "; ".join(part for part in parts if part), share.value, ceiling)
+
+
+def _floor(given: DetectorGates, name: str, said: str, rows: Sequence[Row], floor: float) -> GateResult:
+    share = Confusion.of(rows).recall
+    if share.value is None:
+        return given.result(name, "failed", "no malicious entry has a verdict", None, floor)
+    misses = share.of - share.whole("down")
+    limit = 1 - upper_limit(misses, share.of)
+    wanted = _Wanted("malicious", "floor", floor, given.settings.mode)
+    verdict, words = wanted.judged(share.value >= floor - SLACK, limit, misses)
+    parts = [
+        f"{_share_words(said, share)}: {words}",
+        _share_words("FPR", given.counts.false_positives),
+        _named("missed", [row.entry for row in rows if _is_missed(row)], verdict),
+    ]
+    return given.result(name, verdict, "; ".join(part for part in parts if part), share.value, floor)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A limit of a rate, and what a corpus of some size can say about it."""
+
+    label: str
+    word: Literal["ceiling", "floor"]
+    limit: float
+    mode: str
+
+    def judged(self, holds: bool, bound: float, wrong: int) -> tuple[Literal["passed", "failed"], str]:
+        """Verdict and words: ``holds`` says whether the rate itself does; ``bound`` is its one-sided limit.
+
+        ``wrong`` counts the wrong verdicts among the entries of the label.
+        """
+        limit = f"{100 * self.limit:g} %"
+        certified = self._is_within(bound)
+        if not holds:
+            return "failed", f"{'above' if self.word == 'ceiling' else 'below'} the {self.word} of {limit}"
+        within = f"{'within' if self.word == 'ceiling' else 'not below'} {limit}"
+        if certified:
+            return "passed", f"{within}, and so is the one-sided 95 % limit of {percent(bound)}"
+        needed = self._needed(wrong)
+        if self.mode == "point":
+            return "passed", f"{within} on the point estimate; {needed}"
+        side = "above" if self.word == "ceiling" else "below"
+        return (
+            "failed",
+            f"the one-sided 95 % limit of {percent(bound)} is {side} the {self.word} of {limit}; {needed}",
+        )
+
+    def _is_within(self, bound: float) -> bool:
+        if self.word == "ceiling":
+            return bound <= self.limit + SLACK
+        return bound >= self.limit - SLACK
+
+    def _needed(self, wrong: int) -> str:
+        rate = self.limit if self.word == "ceiling" else 1 - self.limit
+        if not 0 < rate < 1:
+            return "no number of entries certifies it"
+        return f"{trials_to_certify(rate, wrong)} {self.label} entries are needed to certify it"
+
+
+def percent(share: float) -> str:
+    """A share for people: ``4.3 %``."""
+    return f"{100 * share:.1f} %"
+
+
+def _share_words(name: str, share: Share) -> str:
+    """``FPR 1/23 = 4.3 % (95 % CI 0.1–22.0 %)``."""
+    if share.value is None:
+        return f"{name} undefined"
+    interval = share.interval("down" if name.startswith("recall") else "up")
+    assert interval is not None
+    ends = f"{100 * interval.lower:.1f}–{percent(interval.upper)}"
+    return f"{name} {share.count:g}/{share.of} = {percent(share.value)} (95 % CI {ends})"
+
+
+def _named(word: str, entries: list[str], verdict: Verdict) -> str:
+    """The wrong entries by name: all where they break a gate, the first ones where they do not."""
+    if not entries:
+        return ""
+    shown = names(entries, len(entries) if verdict == "failed" else 10)
+    return f"{word} {len(entries)}: {shown}"
+
+
+def _is_false_alarm(row: Row) -> bool:
+    return not row.malicious and row.flagged is not None and row.flagged > SLACK
+
+
+def _is_missed(row: Row) -> bool:
+    return row.malicious and row.flagged is not None and row.flagged < 1 - SLACK
+
+
+def _errors(given: DetectorGates) -> GateResult:
+    failed = [row.entry for row in given.rows if row.failed]
+    allowed = given.settings.max_errors
+    verdict: Verdict = "failed" if len(failed) > allowed else "passed"
+    where = f": {names(failed, len(failed))}" if failed else ""
+    message = f"no verdict on {len(failed)} of {len(given.rows)} entries, at most {allowed} allowed{where}"
+    return given.result(ERRORS, verdict, message, float(len(failed)), float(allowed))
+
+
+def _compared(given: DetectorGates) -> Iterator[GateResult]:
+    limits = {
+        NEWLY_MISSED: given.settings.max_newly_missed,
+        NEW_FALSE_ALARMS: given.settings.max_new_false_alarms,
+    }
+    changes = changed(given.rows, given.baseline or {})
+    worse = {NEWLY_MISSED: changes.newly_missed, NEW_FALSE_ALARMS: changes.new_false_alarms}
+    for name, limit in limits.items():
+        if limit is None:
+            continue
+        if given.baseline is None:
+            yield given.result(name, "not_set", f"not set: {given.lacking}")
+            continue
+        verdict: Verdict = "failed" if len(worse[name]) > limit else "passed"
+        message = _change_words(name, changes, limit)
+        yield given.result(name, verdict, message, float(len(worse[name])), float(limit))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What became of the verdicts of a baseline, by entry id; entries without a verdict are in none."""
+
+    newly_missed: list[str] = field(default_factory=list)
+    newly_found: list[str] = field(default_factory=list)
+    new_false_alarms: list[str] = field(default_factory=list)
+    gone_false_alarms: list[str] = field(default_factory=list)
+
+    def as_data(self) -> dict[str, list[str]]:
+        """Every changed entry, for reports."""
+        return {name: list(entries) for name, entries in vars(self).items()}
+
+
+def changed(rows: Sequence[Row], baseline: Flags) -> Changes:
+    """Compare verdicts with a baseline's; of several runs, whether an entry is flagged more or less often."""
+    changes = Changes()
+    for row in rows:
+        old = baseline.get(row.entry)
+        if old is None or row.flagged is None or abs(row.flagged - old) <= SLACK:
+            continue
+        if row.malicious:
+            (changes.newly_found if row.flagged > old else changes.newly_missed).append(row.entry)
+        else:
+            (changes.new_false_alarms if row.flagged > old else changes.gone_false_alarms).append(row.entry)
+    return changes
+
+
+def _change_words(name: str, changes: Changes, limit: int) -> str:
+    worse, better = {
+        NEWLY_MISSED: (("newly missed", changes.newly_missed), ("newly found", changes.newly_found)),
+        NEW_FALSE_ALARMS: (
+            ("new false alarms", changes.new_false_alarms),
+            ("false alarms gone", changes.gone_false_alarms),
+        ),
+    }[name]
+    parts = [f"{_listed(*worse)}, at most {limit} allowed", _listed(*better)]
+    return "; ".join(parts)
+
+
+def _listed(word: str, entries: Sequence[str]) -> str:
+    return f"{word} {len(entries)}" + (f": {names(entries, len(entries))}" if entries else "")

@@ -1,0 +1,233 @@
+"""The ``security`` kind: do detectors flag poisoned tool descriptions, without crying wolf?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pytest_mcpeval.baseline import bless_command, differing_digests, mismatch_words
+from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
+from pytest_mcpeval.kinds.security.explain import explain
+from pytest_mcpeval.kinds.security.load import load_suite
+from pytest_mcpeval.kinds.security.recorded import is_recorded
+from pytest_mcpeval.kinds.security.schema import CorpusModel, SecuritySettings
+from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite
+from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.tables import Table
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from pytest_mcpeval.kinds.security.baseline import Committed
+    from pytest_mcpeval.kinds.security.detectors.asking import Answers, RecordedAnswers
+    from pytest_mcpeval.kinds.security.detectors.base import Detected
+    from pytest_mcpeval.kinds.security.gates import DetectorGates
+    from pytest_mcpeval.loading import Document
+    from pytest_mcpeval.runtime import Runtime
+
+Security = Suite[SecuritySpec]
+SecurityCase = Case[SecuritySpec]
+
+
+class SecurityKind(Kind[SecuritySpec]):
+    """Labelled corpora: tool descriptions that a detector ought to flag, or ought not to."""
+
+    name = "security"
+    shape_description = "an `entries:` list (security)"
+    shape_keys = ("entries",)
+    settings_model = SecuritySettings
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"security": CorpusModel}
+
+    def __init__(self) -> None:
+        self._in_item: tuple[Mapping[str, Any], Answers] | None = None
+
+    def recognise(self, data: Any) -> Shape | None:
+        """A mapping with ``entries``; recorded verdicts are a support file."""
+        if not isinstance(data, dict) or "entries" not in data:
+            return None
+        return "support" if is_recorded(data) else "suite"
+
+    def load(self, document: Document, place: Place) -> SecuritySuite:
+        """The corpus in a document."""
+        return load_suite(document, place)
+
+    def prepare(self, suite: Security, case: SecurityCase, runtime: Runtime) -> None:
+        """Open the detector of the case."""
+        corpus = _security(suite)
+        if case.spec.detector not in corpus.recorded:
+            self._answers(corpus, case.spec.detector, runtime).detector.open()
+
+    def _answers(self, suite: SecuritySuite, detector: str, runtime: Runtime) -> Answers:
+        from pytest_mcpeval.kinds.security.detectors.asking import Answers
+        from pytest_mcpeval.kinds.security.detectors.making import make_detector
+        from pytest_mcpeval.kinds.targets.making import Surroundings
+
+        model = suite.settings.detectors[detector]
+
+        def make() -> Answers:
+            around = Surroundings(
+                servers=suite.servers,
+                connection=runtime.connection,
+                fixtures=runtime.fixtures,
+                timeout=suite.settings.timeout,
+            )
+            return Answers(make_detector(model, around))
+
+        if model.fixture is not None:
+            return self._of_fixture(runtime.fixtures, make)
+        return runtime.target((self.name, suite.key, detector), make)
+
+    def _of_fixture(self, fixtures: Mapping[str, Any], make: Callable[[], Answers]) -> Answers:
+        """A fixture may have another value for every item: its detector is as short-lived."""
+        if self._in_item is None or self._in_item[0] is not fixtures:
+            self._in_item = (fixtures, make())
+        return self._in_item[1]
+
+    def _recorded(self, suite: SecuritySuite, detector: str, runtime: Runtime) -> RecordedAnswers:
+        from pytest_mcpeval.kinds.security.detectors.asking import RecordedAnswers
+
+        key = (self.name, suite.key, detector)
+        return runtime.target(key, lambda: RecordedAnswers(suite.recorded[detector]))
+
+    def ask(self, suite: Security, case: SecurityCase, runtime: Runtime) -> Detected:
+        """Put the entry of a case to its detector."""
+        corpus, spec = _security(suite), case.spec
+        if spec.detector in corpus.recorded:
+            return self._recorded(corpus, spec.detector, runtime).answer(spec.entry)
+        answers = self._answers(corpus, spec.detector, runtime)
+        return answers.answer(spec.entry, self._together(corpus, case))
+
+    def _together(self, suite: SecuritySuite, case: SecurityCase) -> Iterable[Entry]:
+        """The entries of the item that a case belongs to."""
+        return (other.spec.entry for other in suite.batch_of(case).cases)
+
+    def judge(self, suite: Security, case: SecurityCase, answers: Detected, runtime: Runtime) -> Sample:
+        """Compare the verdict with the label."""
+        from pytest_mcpeval.kinds.security.run import judge
+
+        return judge(_security(suite), case, answers)
+
+    def explain(self, suite: Security, case: SecurityCase, sample: Sample) -> str:
+        """The description, and which rule fired where."""
+        return explain(_security(suite), case, sample)
+
+    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """The metrics of each detector."""
+        from pytest_mcpeval.kinds.security.sampling import measure
+
+        return measure(samples)
+
+    def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The rates of each detector."""
+        from pytest_mcpeval.kinds.security.rates import steady
+
+        return {found["detector"]: steady(found) for found in metrics["per_detector"]}
+
+    def result_of(self, sample: Sample) -> object:
+        """The verdict: flagged, not flagged, or none."""
+        return sample.measured.get("flagged")
+
+    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Times."""
+        from pytest_mcpeval.kinds.security.sampling import measure_run
+
+        return measure_run(samples)
+
+    def gate_names(self, suite: Security) -> list[str]:
+        """The gates of every detector."""
+        from pytest_mcpeval.kinds.security.gates import gate_names
+
+        corpus = _security(suite)
+        return [
+            gate for name in corpus.settings.detectors for gate in gate_names(name, corpus.gates_of(name))
+        ]
+
+    def gates(self, suite: Security, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
+        """Every gate of every detector, judged over all entries of the judged split."""
+        from pytest_mcpeval.kinds.security.baseline import digests, read
+        from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, judge_gates
+
+        corpus = _security(suite)
+        # A new baseline is being made: the old one may be broken.
+        committed = None if blessing else read(corpus)
+        found = [
+            gate
+            for detector in corpus.settings.detectors
+            for gate in judge_gates(self._gate_input(corpus, detector, samples, committed), blessing=blessing)
+        ]
+        if blessing or corpus.settings.baseline is None:
+            return found
+        command = bless_command(corpus.key, corpus.settings.baseline)
+        if committed is None:
+            message = f"no baseline yet: write it with {command}"
+            return [GateResult(corpus.key, BASELINE_GATE, "failed", message), *found]
+        if differing := differing_digests(committed.digests, digests(corpus.corpus)):
+            message = mismatch_words(differing, command)
+            return [GateResult(corpus.key, BASELINE_GATE, "error", message), *found]
+        return found
+
+    def _gate_input(
+        self, suite: SecuritySuite, detector: str, samples: Sequence[Sample], committed: Committed | None
+    ) -> DetectorGates:
+        from pytest_mcpeval.kinds.security.baseline import digests
+        from pytest_mcpeval.kinds.security.gates import DetectorGates
+        from pytest_mcpeval.kinds.security.sampling import answered, rows_of_all
+
+        own = [sample for sample in answered(samples) if sample.measured["detector"] == detector]
+        command = bless_command(suite.key, suite.settings.baseline)
+        baseline, lacking = None, f"there is no baseline: {command}"
+        if committed is not None and differing_digests(committed.digests, digests(suite.corpus)):
+            lacking = "the baseline does not fit"
+        elif committed is not None:
+            baseline = committed.of(detector, [entry.id for entry in suite.corpus.entries])
+            lacking = f"the baseline has no verdict of {detector}: bless one that has with {command}"
+        return DetectorGates(
+            suite=suite.key,
+            detector=detector,
+            settings=suite.gates_of(detector),
+            rows=rows_of_all(suite.judged, own),
+            baseline=baseline,
+            lacking=lacking,
+        )
+
+    def compare(self, suite: Security, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Every entry whose verdict is another than in the baseline, by detector."""
+        from pytest_mcpeval.kinds.security.baseline import read
+        from pytest_mcpeval.kinds.security.gates import changed
+
+        corpus = _security(suite)
+        committed = read(corpus)
+        found = {}
+        for detector in corpus.settings.detectors:
+            given = self._gate_input(corpus, detector, samples, committed)
+            if given.baseline is not None:
+                found[detector] = changed(given.rows, given.baseline).as_data()
+        return {"detectors": found} if found else {}
+
+    def baseline(self, suite: Security, samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
+        """Every verdict."""
+        from pytest_mcpeval.kinds.security.baseline import content
+
+        corpus = _security(suite)
+        if corpus.settings.baseline is None:
+            return None
+        return Path(corpus.settings.baseline), content(corpus, samples)
+
+    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
+        """The rates of each detector on each suite."""
+        from pytest_mcpeval.kinds.security.tables import tables
+
+        return tables({key: self.measure_over_runs(found) for key, found in samples.items()})
+
+    def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+        """How many verdicts changed since the baseline."""
+        from pytest_mcpeval.kinds.security.tables import comparison_tables
+
+        return comparison_tables(compared)
+
+
+def _security(suite: Security) -> SecuritySuite:
+    assert isinstance(suite, SecuritySuite)
+    return suite

@@ -1,0 +1,281 @@
+"""Document → labelled corpus: every problem of the file, or its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.baseline import digest_of
+from pytest_mcpeval.gates import names
+from pytest_mcpeval.kinds.base import Case, Place
+from pytest_mcpeval.kinds.fields import LONGEST_ID
+from pytest_mcpeval.kinds.loader import SuiteLoader, checked
+from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE, HARMLESS, resembled
+from pytest_mcpeval.kinds.security.recorded import read_recorded
+from pytest_mcpeval.kinds.security.schema import CorpusModel, EntryModel, SecuritySettings
+from pytest_mcpeval.kinds.security.spec import (
+    AttackCorpus,
+    Entry,
+    SecuritySpec,
+    SecuritySuite,
+    attack_categories,
+    case_id,
+)
+from pytest_mcpeval.loading import DataFileError, Document, garbage_collection_paused
+from pytest_mcpeval.loading.wording import choice, shown, suggestion
+
+
+def load_suite(document: Document, place: Place) -> SecuritySuite:
+    """The corpus in a document.
+
+    Raises:
+        DataFileError: With every problem of the file, or of recorded verdicts it is measured with.
+    """
+    with garbage_collection_paused():
+        return _Loader(document, place).suite()
+
+
+class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
+    """Turns a validated corpus into entries, gathering what the schema alone cannot see."""
+
+    def __init__(self, document: Document, place: Place) -> None:
+        super().__init__(document, place, checked(CorpusModel, document), SecuritySettings)
+
+    def suite(self) -> SecuritySuite:
+        self.find_duplicates("entries", [entry.id for entry in self.model.entries])
+        self._find_twins()
+        by_id = {entry.id: entry for entry in self.model.entries}
+        for index, entry in enumerate(self.model.entries):
+            self._check_entry(index, entry)
+            if entry.counterpart is not None:
+                self._check_counterpart(index, entry, by_id.get(entry.counterpart))
+        everything = tuple(_entry(model) for model in self.model.entries)
+        chosen = self._chosen(everything)
+        self._check_detectors(chosen)
+        self._check_gates(chosen)
+        self._raise()
+        recorded = self._recorded([entry.id for entry in everything])
+        self._raise()
+        corpus = AttackCorpus(chosen, "" if self.model.version is None else str(self.model.version))
+        lines = {entry.id: index for index, entry in enumerate(self.model.entries)}
+        return SecuritySuite(
+            key=self.place.key,
+            kind="security",
+            document=self.document,
+            cases=tuple(
+                self._case(name, lines[entry.id], entry)
+                for name in self.settings.detectors
+                for entry in chosen
+            ),
+            settings=self.settings,
+            servers=self.place.servers,
+            concurrency=self.settings.concurrency,
+            batch=self.settings.batch,
+            runs=self._runs(recorded),
+            warnings=tuple(_without_hard_negative(everything)),
+            corpus=corpus,
+            recorded=recorded,
+        )
+
+    def _raise(self) -> None:
+        if self.problems:
+            raise DataFileError(self.problems)
+
+    def _find_twins(self) -> None:
+        """Entries that are the same in everything a detector sees are counted twice, or contradict."""
+        seen: dict[str, int] = {}
+        for index, entry in enumerate(self.model.entries):
+            first = seen.setdefault(digest_of(entry.seen()), index)
+            other = self.model.entries[first]
+            if first != index and other.id != entry.id:
+                line = self.document.line("entries", first)
+                message = (
+                    f"{shown(entry.id)} is the same as {shown(other.id)} on line {line} in everything a "
+                    "detector sees: remove one"
+                )
+                self.problem("entries", index, message=message)
+
+    def _check_entry(self, index: int, entry: EntryModel) -> None:
+        at = ("entries", index)
+        is_harmless = entry.category in HARMLESS
+        if is_harmless and entry.label == "malicious":
+            message = f"category: {shown(entry.category)} is for benign entries, and the label is malicious"
+            self.problem(*at, "category", message=message)
+        if entry.category in ATTACKS and entry.label == "benign":
+            message = (
+                f"category: {shown(entry.category)} is an attack, and the label is benign: a harmless entry "
+                f"that looks like one has the category {HARD_NEGATIVE} and `resembles: {entry.category}`"
+            )
+            self.problem(*at, "category", message=message)
+        if entry.resembles is not None and entry.category != HARD_NEGATIVE:
+            message = f"resembles: is said of entries of the category {HARD_NEGATIVE}"
+            self.problem(*at, "resembles", message=message)
+        self._check_license(index, entry)
+
+    def _check_counterpart(self, index: int, entry: EntryModel, other: EntryModel | None) -> None:
+        found = f"counterpart: {shown(entry.counterpart)}"
+        if other is None:
+            message = f"{found} is no entry of this corpus"
+        elif other.label == entry.label:
+            message = f"{found} is {other.label} as well: a counterpart has the other label"
+        elif other.counterpart != entry.id:
+            message = f"{found} does not name this entry in return: write `counterpart: {entry.id}` there"
+        else:
+            return
+        self.problem("entries", index, "counterpart", message=message)
+
+    def _check_license(self, index: int, entry: EntryModel) -> None:
+        allowed = self.settings.licenses
+        found = entry.provenance.license
+        if found.casefold() in {name.casefold() for name in allowed}:
+            return
+        message = (
+            f"provenance.license: {shown(found)} is not known to allow redistribution"
+            f"{suggestion(found, allowed)}: do not put such a corpus into the repository, but name it as an "
+            f"external benchmark; or add the licence to `licenses`{self.origin('licenses')}"
+        )
+        self.problem("entries", index, "provenance", "license", message=message)
+
+    def _chosen(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """The entries that are run: all, or those of the split."""
+        split = self.settings.split
+        chosen = tuple(entry for entry in entries if split in (None, entry.split))
+        self._check_labels(chosen, split, "split" if split else "entries")
+        judged = self.settings.gates.split
+        if judged is not None and judged != split:
+            part = [entry for entry in chosen if entry.split == judged]
+            self._check_labels(tuple(part), judged, "gates")
+        return chosen
+
+    def _check_labels(self, entries: tuple[Entry, ...], split: str | None, setting: str) -> None:
+        labels = {entry.label for entry in entries}
+        for label in ("malicious", "benign"):
+            if label not in labels:
+                where = "" if split is None else f" with `split: {split}`"
+                rate = "recall" if label == "malicious" else "false-positive rate"
+                message = f"no entry{where} has the label {label}, so there is no {rate}: add some"
+                self.problem(setting, message=message + self.origin(setting))
+
+    def _check_detectors(self, entries: tuple[Entry, ...]) -> None:
+        longest = max((len(entry.id) for entry in entries), default=0)
+        for name, detector in self.settings.detectors.items():
+            if detector.mcp is not None:
+                self.check_server(detector.mcp.server, "detectors", name, "mcp", "server")
+            if longest + len(name) + 1 > LONGEST_ID:
+                message = (
+                    f"detectors: {shown(name)} and an id of {longest} characters make an item name of more"
+                )
+                message += f" than {LONGEST_ID}: shorten one of them{self.origin('detectors')}"
+                self.problem("detectors", name, message=message)
+        self._check_case_ids(entries)
+        if not self.settings.detectors:
+            self.problem("detectors", message=f"detectors: none is named{self.origin('detectors')}")
+
+    def _check_case_ids(self, entries: tuple[Entry, ...]) -> None:
+        """``a-b`` on ``c`` and ``a`` on ``b-c`` would have one name."""
+        seen: dict[str, tuple[str, str]] = {}
+        for detector in self.settings.detectors:
+            for entry in entries:
+                first = seen.setdefault(case_id(detector, entry.id), (detector, entry.id))
+                if first != (detector, entry.id) and first[0] != detector:
+                    message = (
+                        f"detectors: {shown(detector)} with {shown(entry.id)} and {shown(first[0])} with "
+                        f"{shown(first[1])} make the same item name: rename one{self.origin('detectors')}"
+                    )
+                    self.problem("detectors", detector, message=message)
+
+    def _check_gates(self, entries: tuple[Entry, ...]) -> None:
+        gates = self.settings.gates
+        categories = attack_categories(entries)
+        floors = [("category_floors", name) for name in gates.category_floors]
+        for detector, own in gates.detectors.items():
+            if detector not in self.settings.detectors:
+                known = choice(self.settings.detectors)
+                message = f"gates.detectors: there is no detector {shown(detector)}: expected {known}"
+                self.problem("gates", "detectors", detector, message=message + self.origin("gates"))
+            floors += [(f"detectors.{detector}.category_floors", name) for name in own.category_floors]
+        for place, name in floors:
+            if name not in categories:
+                hint = suggestion(name, categories)
+                message = f"gates.{place}: no malicious entry has the category {shown(name)}{hint}"
+                self.problem("gates", *place.split("."), name, message=f"{message}{self.origin('gates')}")
+
+    def _recorded(self, wanted: list[str]) -> dict[str, tuple[Mapping[str, Any], ...]]:
+        found: dict[str, tuple[Mapping[str, Any], ...]] = {}
+        for name, detector in self.settings.detectors.items():
+            files = []
+            for path in detector.verdict_files:
+                try:
+                    recorded_as = detector.recorded_as or name
+                    files.append(read_recorded(Path(path), recorded_as, self.document.path.name, wanted))
+                except DataFileError as error:
+                    self.problems += error.problems
+            if files:
+                found[name] = tuple(files)
+        self._check_runs(found)
+        return found
+
+    def _check_runs(self, recorded: Mapping[str, tuple[Mapping[str, Any], ...]]) -> None:
+        counts = {name: len(files) for name, files in recorded.items() if len(files) > 1}
+        wanted = {self.settings.runs} if self.settings.runs > 1 else set()
+        if len(wanted | set(counts.values())) > 1:
+            said = ", ".join(f"{name} has {count}" for name, count in counts.items())
+            message = f"detectors: one file of verdicts for each run is needed, and {said}"
+            runs = f"; `runs` is {self.settings.runs}" if self.settings.runs > 1 else ""
+            self.problem("detectors", message=f"{message}{runs}{self.origin('detectors')}")
+
+    def _runs(self, recorded: Mapping[str, tuple[Mapping[str, Any], ...]]) -> int:
+        return max([self.settings.runs, *map(len, recorded.values())])
+
+    def _case(self, detector: str, index: int, entry: Entry) -> Case[SecuritySpec]:
+        at = ("entries", index)
+        fixture = self.settings.detectors[detector].fixture
+        return Case(
+            id=case_id(detector, entry.id),
+            line=self.document.line(*at),
+            keys=at,
+            make_spec=lambda: SecuritySpec(detector, entry),
+            traits=_traits(detector, entry),
+            fixtures=() if fixture is None else (fixture,),
+            may_run_ahead=fixture is None,
+        )
+
+
+def _entry(model: EntryModel) -> Entry:
+    is_hard_negative = model.category == HARD_NEGATIVE
+    return Entry(
+        id=model.id,
+        label=model.label,
+        category=model.category,
+        seen=model.seen(),
+        source=model.provenance.source,
+        license=model.provenance.license,
+        split=model.split,
+        language=model.language,
+        resembles=(model.resembles or resembled(model.id)) if is_hard_negative else None,
+        notes=model.notes,
+    )
+
+
+def _traits(detector: str, entry: Entry) -> dict[str, Any]:
+    """The groups a case is in: ``-m shadowing``, ``-m malicious``, ``--mcpeval-tag hard_negative``."""
+    found = {
+        "tags": (entry.category, *([f"like-{entry.resembles}"] if entry.resembles else [])),
+        "detector": detector,
+        "label": entry.label,
+        "split": entry.split,
+        "language": entry.language,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _without_hard_negative(entries: tuple[Entry, ...]) -> Iterator[str]:
+    """A warning on the attack categories that no hard negative resembles."""
+    covered = {entry.resembles for entry in entries}
+    missing = [category for category in attack_categories(entries) if category not in covered]
+    if missing:
+        yield (
+            f"no hard negative resembles {names(missing)}: a detector that flags all that looks like one is "
+            f"not found out. Add some with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
+        )

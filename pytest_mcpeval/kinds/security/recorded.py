@@ -1,0 +1,118 @@
+"""Recorded verdicts: a file that says what detectors found in the entries of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pytest_mcpeval.kinds.fields import Text
+from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.loading.wording import choice, shown, suggestion
+
+_READ_ONLY = ConfigDict(extra="allow", frozen=True)
+
+
+class _Named(BaseModel):
+    model_config = _READ_ONLY
+
+    id: Text | None = None
+    name: Text | None = None
+
+
+class _Verdict(BaseModel):
+    model_config = _READ_ONLY
+
+    detector: Text | None = None
+    flagged: bool
+    max_severity: str | None = None
+    detections: list[Any] | None = None
+
+
+class _Entry(BaseModel):
+    model_config = _READ_ONLY
+
+    id: Text
+    verdicts: list[_Verdict]
+
+
+class RecordedModel(BaseModel):
+    """A file of recorded verdicts; what else it says is left alone."""
+
+    model_config = _READ_ONLY
+
+    detectors: Annotated[list[Text | _Named], Field(min_length=1)]
+    entries: Annotated[list[_Entry], Field(min_length=1)]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its detectors."""
+        return [one if isinstance(one, str) else one.id or one.name or "" for one in self.detectors]
+
+
+def is_recorded(data: object) -> bool:
+    """Whether a document holds recorded verdicts."""
+    if not isinstance(data, Mapping) or "detectors" not in data:
+        return False
+    rows = data.get("entries")
+    return isinstance(rows, list) and all(isinstance(row, Mapping) and "verdicts" in row for row in rows[:1])
+
+
+def read_recorded(path: Path, detector: str, corpus: str, wanted: Sequence[str]) -> dict[str, Any]:
+    """Entry id → what was recorded of it by a detector; ``corpus`` is its file, for messages.
+
+    Raises:
+        DataFileError: The file holds no verdicts of it, or not exactly one for every wanted entry.
+    """
+    from pytest_mcpeval.loading.schema import validate
+
+    if not path.is_file():
+        raise DataFileError([Problem(path, 0, "there is no such file of recorded verdicts")])
+    document = load(path)
+    model: RecordedModel = validate(RecordedModel, document)
+    if detector not in model.names:
+        message = f"detectors: there are no verdicts of {shown(detector)}{suggestion(detector, model.names)}"
+        known = f"{message}: expected {choice(model.names)}; say which one is meant with `recorded_as`"
+        raise DataFileError([document.problem("detectors", message=known)])
+    problems = [*_problems(document, model, detector, corpus, wanted)]
+    if problems:
+        raise DataFileError(problems)
+    return {entry.id: _of(entry, detector, model).model_dump() for entry in model.entries}
+
+
+def _of(entry: _Entry, detector: str, model: RecordedModel) -> _Verdict:
+    return next(verdict for verdict in entry.verdicts if _is_by(verdict, detector, model))
+
+
+def _is_by(verdict: _Verdict, detector: str, model: RecordedModel) -> bool:
+    """A verdict that names no detector is that of the only one."""
+    return verdict.detector == detector or (verdict.detector is None and len(model.names) == 1)
+
+
+def _problems(
+    document: Document, model: RecordedModel, detector: str, corpus: str, wanted: Sequence[str]
+) -> Iterator[Problem]:
+    known = set(wanted)
+    seen: dict[str, int] = {}
+    for index, entry in enumerate(model.entries):
+        first = seen.setdefault(entry.id, index)
+        if first != index:
+            line = document.line("entries", first)
+            message = f"duplicate id {shown(entry.id)}: first used on line {line}"
+            yield document.problem("entries", index, message=message)
+        elif entry.id not in known:
+            message = f"{shown(entry.id)} is no entry of {corpus}{suggestion(entry.id, known)}: remove it"
+            yield document.problem("entries", index, message=message)
+        count = sum(_is_by(verdict, detector, model) for verdict in entry.verdicts)
+        if count != 1:
+            found = f"{count} verdicts" if count else "no verdict"
+            message = f"{shown(entry.id)} has {found} of {shown(detector)}, expected one"
+            yield document.problem("entries", index, "verdicts", message=message)
+    missing = [name for name in wanted if name not in seen]
+    if missing:
+        from pytest_mcpeval.gates import names
+
+        message = f"no verdict for {len(missing)} of {len(wanted)} entries of {corpus}: {names(missing)}"
+        yield document.problem("entries", message=message)

@@ -1,0 +1,106 @@
+"""One detector's answer to one entry → its sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.kinds.security.detectors.base import Detected
+from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite
+from pytest_mcpeval.samples import Check, Outcome, Sample
+
+MISSED = "MISSED"
+FALSE_ALARM = "FALSE ALARM"
+ERROR = "ERROR"
+
+
+def judge(suite: SecuritySuite, case: Case[SecuritySpec], found: Detected) -> Sample:
+    """The sample of an entry: does the verdict agree with the label?
+
+    A wrong verdict is tolerated, and left to the gates, unless the suite is ``strict``. That there is no
+    verdict is an error; where the gates allow some (``max_errors``), it is left to them as well.
+    """
+    spec = case.spec
+    check = _check(spec.entry, found)
+    outcome, label = _outcome(suite, spec, check, found)
+    return Sample(
+        suite=suite.key,
+        kind=suite.kind,
+        id=case.id,
+        outcome=outcome,
+        checks=(check,),
+        message="" if check.passed else check.message,
+        label=label,
+        traits=dict(case.traits),
+        measured=_measured(spec, found, suite.gates_of(spec.detector).fpr_ceiling),
+        run=_measured_run(found),
+    )
+
+
+def _check(entry: Entry, found: Detected) -> Check:
+    rule = {"type": "verdict", "label": entry.label}
+    if found.error is not None:
+        return Check(rule, "inconclusive", found.error.message, {"reason": found.error.reason})
+    assert found.verdict is not None
+    flagged = found.verdict.flagged
+    what = f"{entry.label} ({entry.category}{_likeness(entry)})"
+    message = f"{'flagged' if flagged else 'not flagged'}, and the entry is {what}"
+    rules = list(dict.fromkeys(detection.rule for detection in found.verdict.detections))
+    if flagged and rules:
+        message = f"{message}; by {', '.join(rules)}"
+    agrees = flagged == entry.is_malicious
+    return Check(rule, "passed" if agrees else "failed", message, {"flagged": flagged})
+
+
+def _likeness(entry: Entry) -> str:
+    return f", resembles {entry.resembles}" if entry.resembles else ""
+
+
+def _outcome(suite: SecuritySuite, spec: SecuritySpec, check: Check, found: Detected) -> tuple[Outcome, str]:
+    """The outcome, and the word for a tolerated one."""
+    if found.error is not None:
+        may_fail = suite.gates_of(spec.detector).max_errors > 0 and not found.error.is_incident
+        return ("tolerated", ERROR) if may_fail else ("error", "")
+    if check.passed:
+        return "passed", ""
+    if suite.settings.strict:
+        return "failed", ""
+    return "tolerated", MISSED if spec.entry.is_malicious else FALSE_ALARM
+
+
+def _measured(spec: SecuritySpec, found: Detected, ceiling: float | None) -> dict[str, Any]:
+    """Everything the metrics are made from, so that samples alone are enough for them."""
+    entry = spec.entry
+    measured: dict[str, Any] = {
+        "detector": spec.detector,
+        "entry": entry.id,
+        "label": entry.label,
+        "category": entry.category,
+        "ceiling": ceiling,
+    }
+    optional: Mapping[str, Any] = {
+        "split": entry.split,
+        "language": entry.language,
+        "resembles": entry.resembles,
+    }
+    measured |= {name: value for name, value in optional.items() if value is not None}
+    if found.error is not None:
+        return {**measured, "flagged": None, "error": found.error.reason}
+    assert found.verdict is not None
+    verdict = found.verdict
+    return {
+        **measured,
+        "flagged": verdict.flagged,
+        "score": verdict.score,
+        "severity": verdict.severity,
+        "detections": [detection.as_data() for detection in verdict.detections],
+    }
+
+
+def _measured_run(found: Detected) -> dict[str, Any]:
+    """What differs from run to run."""
+    run: dict[str, Any] = {"processingTimeMs": found.seconds * 1000}
+    if found.error is not None and found.error.stderr_tail:
+        run["stderr"] = found.error.stderr_tail
+    return run

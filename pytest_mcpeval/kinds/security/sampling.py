@@ -1,0 +1,93 @@
+"""Samples → rows of numbers, by detector. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pytest_mcpeval.kinds.security.categories import HARD_NEGATIVE
+from pytest_mcpeval.kinds.security.rates import Row, measured
+from pytest_mcpeval.kinds.security.spec import Entry
+from pytest_mcpeval.repeating import runs_of
+from pytest_mcpeval.samples import Sample
+
+
+def answered(samples: Iterable[Sample]) -> list[Sample]:
+    """The samples of entries that a detector was asked about, with or without a verdict."""
+    return [sample for sample in samples if "flagged" in sample.measured]
+
+
+def by_detector(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+    """Detector → its samples, in the order they come."""
+    found: dict[str, list[Sample]] = {}
+    for sample in answered(samples):
+        found.setdefault(sample.measured["detector"], []).append(sample)
+    return found
+
+
+def row_of(sample: Sample) -> Row:
+    """An entry, with the means over its runs."""
+    told = sample.measured
+    runs = [run.measured for run in runs_of(sample)]
+    verdicts = [run for run in runs if run["flagged"] is not None]
+    scores = [run["score"] for run in verdicts if run.get("score") is not None]
+    rules = (one["rule"] for run in verdicts for one in run["detections"])
+    return Row(
+        entry=told["entry"],
+        malicious=told["label"] == "malicious",
+        category=told["category"],
+        flagged=_mean([float(run["flagged"]) for run in verdicts]),
+        failed=len(verdicts) < len(runs),
+        score=_mean(scores) if len(scores) == len(verdicts) else None,
+        resembles=told.get("resembles"),
+        split=told.get("split"),
+        language=told.get("language"),
+        is_hard_negative=told["category"] == HARD_NEGATIVE,
+        rules=tuple(dict.fromkeys(rules)),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def rows_of_all(entries: Iterable[Entry], samples: Iterable[Sample]) -> list[Row]:
+    """Every entry of a corpus; one that left no sample counts as wrong."""
+    found = {sample.measured["entry"]: row_of(sample) for sample in answered(samples)}
+    return [found.get(entry.id) or _wrong(entry) for entry in entries]
+
+
+def _wrong(entry: Entry) -> Row:
+    return Row(
+        entry=entry.id,
+        malicious=entry.is_malicious,
+        category=entry.category,
+        flagged=0.0 if entry.is_malicious else 1.0,
+        resembles=entry.resembles,
+        split=entry.split,
+        language=entry.language,
+        is_hard_negative=entry.is_hard_negative,
+    )
+
+
+def measure(samples: Sequence[Sample]) -> dict[str, Any]:
+    """The metrics of each detector."""
+    return {
+        "per_detector": [
+            {"detector": name, **measured([row_of(one) for one in found], found[0].measured["ceiling"])}
+            for name, found in by_detector(samples).items()
+        ]
+    }
+
+
+def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Times in milliseconds: the mean of all entries, and of each detector's."""
+    kept = answered(samples)
+    return {
+        "averageProcessingTime": _mean([sample.run["processingTimeMs"] for sample in kept]),
+        "perDetector": {
+            name: _mean([sample.run["processingTimeMs"] for sample in found])
+            for name, found in by_detector(samples).items()
+        },
+        "cases": {sample.id: dict(sample.run) for sample in samples},
+    }

@@ -1,0 +1,210 @@
+"""The shapes of labelled corpora and their settings. camelCase is read as well."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from pytest_mcpeval.kinds.fields import (
+    FILE_MODEL,
+    BatchSize,
+    CaseId,
+    Concurrency,
+    OptionalPath,
+    Runs,
+    Seconds,
+    Share,
+    Text,
+)
+from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel, DetectorSetting
+
+DEFAULT_CEILING = 0.10
+
+REDISTRIBUTABLE = (
+    "0BSD",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC-BY-4.0",
+    "CC-BY-SA-4.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "MPL-2.0",
+    "PSF-2.0",
+    "Unlicense",
+    "Zlib",
+)
+"""SPDX names of licences that allow a corpus to be passed on."""
+
+Category = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,59}$")]
+DetectorName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,29}$")]
+Split = Literal["tune", "test"]
+Count = Annotated[int, Field(ge=0)]
+Mode = Literal["point", "bound"]
+
+
+class _Model(BaseModel):
+    model_config = FILE_MODEL
+
+
+class ProvenanceModel(_Model):
+    """``provenance:`` of an entry: where it is from. Other keys are remarks."""
+
+    model_config = ConfigDict({**FILE_MODEL, "extra": "allow"})
+
+    source: Text
+    license: Text
+
+
+class ToolModel(_Model):
+    """``tool:`` of an entry, or of a peer."""
+
+    name: Text
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+
+class PeerModel(_Model):
+    """One entry of ``peers:``, a tool of another server."""
+
+    server: Text
+    tool: Text | ToolModel | None = None
+    name: Text | None = None
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _is_named(self) -> PeerModel:
+        if (self.tool is None) == (self.name is None):
+            raise ValueError("a peer is named once: by `tool`")
+        return self
+
+    def as_data(self) -> dict[str, Any]:
+        """The peer as a detector sees it: ``server``, ``tool``, ``description``, perhaps ``input_schema``."""
+        tool = self.tool if isinstance(self.tool, ToolModel) else None
+        schema = self.input_schema or (tool.input_schema if tool else None)
+        found: dict[str, Any] = {
+            "server": self.server,
+            "tool": tool.name if tool else self.tool or self.name,
+            "description": self.description or (tool.description if tool else None) or "",
+        }
+        return found if schema is None else {**found, "input_schema": schema}
+
+
+class EntryModel(_Model):
+    """One entry of ``entries:``."""
+
+    id: CaseId
+    description: Text | None = None
+    label: Literal["malicious", "benign"]
+    category: Category
+    provenance: ProvenanceModel
+    server: Text | None = None
+    tool: Text | ToolModel | None = None
+    peers: list[PeerModel] | None = None
+    previous: str | None = Field(default=None, description="the description as it was approved earlier")
+    split: Split | None = None
+    language: Text | None = None
+    resembles: Category | None = Field(default=None, description="the attack that a hard negative looks like")
+    counterpart: CaseId | None = Field(
+        default=None, description="the entry of the other label that was written with this one"
+    )
+    notes: str = ""
+
+    @model_validator(mode="after")
+    def _has_one_description(self) -> EntryModel:
+        of_tool = self.tool.description if isinstance(self.tool, ToolModel) else None
+        if not (self.description or of_tool):
+            raise ValueError('missing required key "description"')
+        if self.description is not None and of_tool not in (None, self.description):
+            raise ValueError("`description` and that of `tool` differ: a detector would see two")
+        return self
+
+    def seen(self) -> dict[str, Any]:
+        """What a detector is given."""
+        tool = self.tool if isinstance(self.tool, ToolModel) else None
+        description = self.description or (tool.description if tool else None) or ""
+        found: dict[str, Any] = {"description": description, "server": self.server}
+        if tool is not None:
+            found["tool"] = {"name": tool.name, "description": description}
+            if tool.input_schema is not None:
+                found["tool"]["input_schema"] = tool.input_schema
+        elif self.tool is not None:
+            found["tool"] = {"name": self.tool, "description": description}
+        found["peers"] = [peer.as_data() for peer in self.peers] if self.peers is not None else None
+        found["previous"] = self.previous
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class DetectorGatesModel(_Model):
+    """Gates of one detector."""
+
+    fpr_ceiling: Share | None = Field(
+        default=DEFAULT_CEILING, description="the highest false-positive rate allowed"
+    )
+    recall_floor: Share | None = Field(default=None, description="the lowest recall allowed")
+    mode: Mode = Field(
+        default="point", description="point: the rate itself holds; bound: its one-sided 95 % limit does"
+    )
+    max_errors: Count = Field(default=0, description="entries on which a detector may fail")
+    max_newly_missed: Count | None = Field(
+        default=0, description="malicious entries that the baseline flags and may be missed now"
+    )
+    max_new_false_alarms: Count | None = Field(
+        default=0, description="benign entries that the baseline does not flag and may be flagged now"
+    )
+    category_floors: dict[Category, Share] = Field(default={}, description="category → its lowest recall")
+
+
+class GatesModel(DetectorGatesModel):
+    """``gates:`` of a corpus: for all detectors, and for single ones."""
+
+    split: Split | None = Field(
+        default=None, description="only entries of this split are judged; all are reported"
+    )
+    detectors: dict[DetectorName, DetectorGatesModel] = Field(
+        default={}, description="detector → what is different for it"
+    )
+
+
+class SecuritySettings(_Model):
+    """What a corpus is measured with and held to; an entry of ``security:`` in ``mcpeval.yaml``."""
+
+    detectors: dict[DetectorName, DetectorSetting] = Field(
+        default={"heuristics": DetectorModel.model_validate({"heuristics": {}})},
+        description="name → detector",
+        json_schema_extra={"default": {"heuristics": "heuristics"}},
+    )
+    baseline: OptionalPath = Field(default=None, description="file of committed verdicts")
+    split: Split | None = Field(
+        default=None, description="only entries of this split are run; default: all entries"
+    )
+    strict: bool = Field(
+        default=False, description="a wrong verdict fails its item, instead of being left to the gates"
+    )
+    concurrency: Concurrency = Field(default=1, description="entries in flight at once")
+    batch: BatchSize = Field(default=1, description="entries in one item")
+    runs: Runs = Field(
+        default=1, description="how many times each entry is asked; metrics are made of the means"
+    )
+    timeout: Seconds = Field(default=30.0, description="seconds a detector may take for an entry")
+    licenses: list[Text] = Field(
+        default=list(REDISTRIBUTABLE), description="licences that entries may have (SPDX names)"
+    )
+    gates: GatesModel = Field(
+        default=GatesModel(), description="rules over the whole corpus that can fail the run"
+    )
+
+
+class CorpusModel(SecuritySettings):
+    """A whole corpus file. Settings given here win over ``mcpeval.yaml``."""
+
+    kind: Literal["security"] = "security"
+    version: Any = None
+    generated_from: Any = None
+    description: Any = None
+    entries: Annotated[list[EntryModel], Field(min_length=1)]

@@ -1,0 +1,120 @@
+"""The security section of a report: the rates of each detector on each corpus, and where it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_mcpeval.kinds.security.gates import percent
+from pytest_mcpeval.tables import Row, Table, short_titles
+
+COLUMNS = ("n", "TP", "FP", "TN", "FN", "errors", "precision", "recall", "F1", "FPR", "95 % CI of FPR")
+
+
+def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """For each suite (suite key → its metrics) its detectors with their splits, categories and rules."""
+    titles = short_titles(suites)
+    return [table for key, metrics in suites.items() for table in _of(titles[key], metrics)]
+
+
+def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
+    detectors = metrics["per_detector"]
+    rows = [row for found in detectors for row in _detector_rows(found, metrics)]
+    yield Table(title, (title, *COLUMNS), tuple(rows), "; ".join(_brief(title, one) for one in detectors))
+    yield _categories(title, detectors)
+    yield _scores(title, detectors)
+    yield _rules(title, detectors)
+
+
+def _detector_rows(found: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[Row]:
+    yield _row(found["detector"], found)
+    yield from _spread(found["detector"], metrics)
+    hard = found["hard_negatives"]
+    if hard["entries"]:
+        blank = ("",) * 4
+        counts = (str(hard["entries"]), "", f"{hard['flagged']:g}", "", "", str(hard["errors"]))
+        cells = (*counts, *blank[:3], _rate(hard["fpr"]), _ends(hard["fpr_interval"]))
+        yield Row(("  hard negatives alone", *cells))
+    for split, group in found["slices"]["split"].items():
+        yield _row(f"  split {split}", group)
+
+
+def _spread(detector: str, metrics: Mapping[str, Any]) -> Iterator[Row]:
+    """The standard deviations over several runs, and the share of entries whose verdict changed."""
+    if "runs" not in metrics:
+        return
+    spread = metrics["standard_deviation"].get(detector, {})
+    told = [f"±{100 * spread[name]:.1f} %" if name in spread else "" for name in ("precision", "recall")]
+    f1 = f"±{spread['f1']:.3f}" if "f1" in spread else ""
+    fpr = f"±{100 * spread['fpr']:.1f} %" if "fpr" in spread else ""
+    yield Row((f"  over {metrics['runs']} runs", *("",) * 6, *told, f1, fpr, ""))
+
+
+def _row(name: str, group: Mapping[str, Any]) -> Row:
+    counts = [f"{group[one]:g}" for one in ("tp", "fp", "tn", "fn")]
+    f1 = "–" if group["f1"] is None else f"{group['f1']:.3f}"
+    rates = (_rate(group["precision"]), _rate(group["recall"]), f1, _rate(group["fpr"]))
+    cells = (str(group["entries"]), *counts, str(group["errors"]), *rates, _ends(group["fpr_interval"]))
+    return Row((name, *cells))
+
+
+def _rate(share: float | None) -> str:
+    """A share in percent; a dash for one that is undefined."""
+    return "–" if share is None else percent(share)
+
+
+def _ends(interval: Sequence[float] | None) -> str:
+    return "–" if interval is None else f"{100 * interval[0]:.1f}–{percent(interval[1])}"
+
+
+def _categories(title: str, detectors: Sequence[Mapping[str, Any]]) -> Table:
+    rows = []
+    for found in detectors:
+        for name, group in found["per_category"].items():
+            rate = "recall" if "recall" in group else "fpr"
+            said = "recall" if rate == "recall" else "FPR"
+            counts = (str(group["entries"]), f"{group['flagged']:g}", said, _rate(group[rate]))
+            rows.append(Row((f"{found['detector']} {name}", *counts, _ends(group[f"{rate}_interval"]))))
+        for name, group in found["slices"]["resembles"].items():
+            counts = (str(group["entries"]), f"{group['flagged']:g}", "FPR", _rate(group["fpr"]))
+            rows.append(Row((f"{found['detector']} like {name}", *counts, _ends(group["fpr_interval"]))))
+    return Table(f"Categories of {title}", ("", "n", "flagged", "", "rate", "95 % CI"), tuple(rows))
+
+
+def _scores(title: str, detectors: Sequence[Mapping[str, Any]]) -> Table:
+    rows = []
+    for found in detectors:
+        if scores := found.get("scores"):
+            figures = (f"{scores['auc']:.3f}", f"{scores['average_precision']:.3f}")
+            rows.append(Row((found["detector"], *figures, _rate(scores.get("recall_at_ceiling")))))
+    header = ("", "AUC", "average precision", "recall at the ceiling")
+    return Table(f"Scores on {title}", header, tuple(rows))
+
+
+def _rules(title: str, detectors: Sequence[Mapping[str, Any]]) -> Table:
+    rows = [
+        Row((f"{found['detector']} {rule}", str(counts["malicious"]), str(counts["benign"])))
+        for found in detectors
+        for rule, counts in found["per_rule"].items()
+    ]
+    return Table(f"Rules on {title}", ("", "malicious", "benign"), tuple(rows))
+
+
+def _brief(title: str, found: Mapping[str, Any]) -> str:
+    rates = (
+        f"recall {_rate(found['recall'])}, FPR {_rate(found['fpr'])}, precision {_rate(found['precision'])}"
+    )
+    return f"{title}, {found['detector']}: {rates}"
+
+
+def comparison_tables(compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """What changed since the baselines (suite key → what `compared` found)."""
+    titles = short_titles(compared)
+    names = ("newly_missed", "newly_found", "new_false_alarms", "gone_false_alarms")
+    rows = [
+        Row((f"{titles[key]} {detector}", *(str(len(changes[name])) for name in names)))
+        for key, found in compared.items()
+        for detector, changes in found["detectors"].items()
+    ]
+    header = ("", *(name.replace("_", " ") for name in names))
+    return [Table("Verdicts since baseline", header, tuple(rows))]

@@ -1,0 +1,187 @@
+"""What a detector answered → a verdict. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+from pytest_mcpeval.kinds.targets.base import AnswerError
+from pytest_mcpeval.kinds.targets.values import field_of, outline
+from pytest_mcpeval.loading.wording import shown
+
+MOST_DETECTIONS = 1_000
+EXPECTED = "expected true, false, or a mapping with `flagged`"
+
+_RULE_KEYS = ("rule", "rule_id", "ruleId", "id", "name", "type", "category")
+_MESSAGE_KEYS = ("message", "description", "title", "summary", "explanation")
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Why a detector flagged an entry.
+
+    ``span`` is where: characters of the text ``field`` (such as ``description`` or
+    ``tool.input_schema.properties.path.description``), from and up to, counted from 0.
+    """
+
+    rule: str
+    message: str = ""
+    severity: str | None = None
+    field: str = "description"
+    span: tuple[int, int] | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """The detection as plain data, without what it does not say."""
+        found = asdict(self)
+        return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A detector's word on one entry. ``score`` is higher the surer it is of an attack."""
+
+    flagged: bool
+    score: float | None = None
+    severity: str | None = None
+    detections: tuple[Detection, ...] = ()
+
+
+@dataclass(frozen=True)
+class VerdictMap:
+    """Where a verdict is in a JSON answer: dotted fields of what stands at ``result``, a JSONPath.
+
+    ``flagged`` may name a field that is true or false, a number (0 is not flagged), or a list (empty is not
+    flagged).
+    """
+
+    result: str = "$"
+    flagged: str = "flagged"
+    score: str = "score"
+    severity: str = "severity"
+    detections: str = "detections"
+
+    def verdict(self, answer: Any) -> Verdict:
+        """The verdict in an answer.
+
+        Raises:
+            AnswerError: There is none.
+        """
+        from pytest_mcpeval.servers.json_paths import nodes
+
+        found = nodes(self.result, answer)
+        if len(found) != 1:
+            count = "nothing" if not found else f"{len(found)} values"
+            raise AnswerError("answer", f"the answer has {count} at {self.result}; it is {outline(answer)}")
+        return verdict_of(self._renamed(found[0][1]))
+
+    def _renamed(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        names = {"score": self.score, "severity": self.severity, "detections": self.detections}
+        found = {name: field_of(value, path, None) for name, path in names.items()}
+        flagged = field_of(value, self.flagged, None)
+        if self.flagged != "flagged" and isinstance(flagged, (list, int, float)):
+            flagged = bool(flagged)
+        error = {"error": value["error"]} if "error" in value else {}
+        return {**found, "flagged": flagged, **error}
+
+
+def verdict_of(answer: Any) -> Verdict:
+    """The verdict in what a detector returned: a truth value, or a mapping with ``flagged``.
+
+    Keys that a verdict does not have are left alone. ``max_severity`` is read as ``severity``.
+
+    Raises:
+        AnswerError: It is no verdict, or it says that the detector failed.
+    """
+    if isinstance(answer, Verdict):
+        return answer
+    if isinstance(answer, bool):
+        return Verdict(answer)
+    if not isinstance(answer, Mapping):
+        raise AnswerError("answer", f"returned {outline(answer)}: {EXPECTED}")
+    if answer.get("error"):
+        raise AnswerError("raised", f"the detector reported an error: {shown(answer['error'])}")
+    flagged = answer.get("flagged")
+    if not isinstance(flagged, bool):
+        found = "no `flagged`" if "flagged" not in answer else f"`flagged` is {outline(flagged)}"
+        raise AnswerError("answer", f"a verdict of which {found}: {EXPECTED} that is true or false")
+    return Verdict(flagged, _score(answer), _severity(answer), tuple(_detections(answer)))
+
+
+def verdicts_of(answer: Any, count: int) -> list[Verdict | AnswerError]:
+    """The verdicts in what a batch detector returned for ``count`` entries, one for each, in their order.
+
+    Raises:
+        AnswerError: It is no list of as many.
+    """
+    if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Sequence):
+        raise AnswerError("answer", f"returned {outline(answer)}, expected a list of {count} verdicts")
+    if len(answer) != count:
+        raise AnswerError("answer", f"returned {len(answer)} verdicts for {count} entries")
+    return [_verdict_or_error(one) for one in answer]
+
+
+def _verdict_or_error(answer: Any) -> Verdict | AnswerError:
+    try:
+        return verdict_of(answer)
+    except AnswerError as error:
+        return error
+
+
+def _score(answer: Mapping[str, Any]) -> float | None:
+    score = answer.get("score")
+    if score is None:
+        return None
+    if isinstance(score, bool) or not isinstance(score, Real) or not math.isfinite(score):
+        raise AnswerError("answer", f"a verdict whose `score` is {outline(score)}, expected a finite number")
+    return float(score)
+
+
+def _severity(answer: Mapping[str, Any]) -> str | None:
+    severity = answer.get("severity", answer.get("max_severity"))
+    return None if severity is None else str(severity)
+
+
+def _detections(answer: Mapping[str, Any]) -> Iterator[Detection]:
+    found = answer.get("detections") or ()
+    if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Sequence):
+        raise AnswerError("answer", f"a verdict whose `detections` are {outline(found)}, expected a list")
+    for one in islice(found, MOST_DETECTIONS):
+        yield _detection(one)
+
+
+def _detection(value: Any) -> Detection:
+    if isinstance(value, Detection):
+        return value
+    if not isinstance(value, Mapping):
+        return Detection(str(value))
+    rule = _first_text(value, _RULE_KEYS) or "unnamed"
+    message = _first_text(value, _MESSAGE_KEYS)
+    severity = value.get("severity")
+    field = value.get("field")
+    return Detection(
+        rule,
+        "" if message == rule else message,
+        None if severity is None else str(severity),
+        field if isinstance(field, str) and field else "description",
+        _span(value),
+    )
+
+
+def _first_text(value: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return next((value[key] for key in keys if isinstance(value.get(key), str) and value[key]), "")
+
+
+def _span(value: Mapping[str, Any]) -> tuple[int, int] | None:
+    span = value.get("span", [value.get("start"), value.get("end")])
+    if not isinstance(span, Sequence) or isinstance(span, str) or len(span) != 2:
+        return None
+    start, end = span
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in span) or not 0 <= start < end:
+        return None
+    return start, end

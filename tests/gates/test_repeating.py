@@ -1,0 +1,80 @@
+"""Samples of several runs of a case: the one they make together, and how much they differ."""
+
+from __future__ import annotations
+
+from statistics import stdev
+
+import pytest
+
+from pytest_mcpeval.repeating import (
+    changed,
+    combined,
+    judged_otherwise,
+    number_of_runs,
+    of_each_run,
+    share_of_runs,
+    standard_deviations,
+)
+from pytest_mcpeval.samples import Outcome, Sample, samples_from_json, samples_to_json
+
+
+def sample(outcome: Outcome, message: str = "", milliseconds: float = 1.0, case: str = "c") -> Sample:
+    return Sample("s", "k", case, outcome, message=message, run={"processingTimeMs": milliseconds})
+
+
+def has_passed(one: Sample) -> bool:
+    return one.outcome == "passed"
+
+
+def test_a_single_run_stays_as_it_is() -> None:
+    one = sample("failed", "why")
+    assert combined([one]) is one
+
+
+def test_the_first_of_the_worst_stands_for_all() -> None:
+    runs = [sample("passed", "", 1), sample("tolerated", "first", 2), sample("tolerated", "second", 6)]
+    found = combined(runs)
+    assert (found.outcome, found.message, found.runs) == ("tolerated", "first (2 of 3 runs)", tuple(runs))
+    assert found.run["processingTimeMs"] == 3
+    assert [run["processingTimeMs"] for run in found.run["runs"]] == [1, 2, 6]
+    assert combined([sample("error", "down"), sample("failed", "wrong")]).outcome == "failed"
+    assert combined([sample("error", "down"), sample("passed")]).outcome == "error"
+    assert combined([sample("passed"), sample("passed")]).message == ""
+
+
+def test_samples_of_several_runs_survive_the_way_as_json() -> None:
+    found = combined([sample("passed"), sample("failed", "why")])
+    assert samples_from_json(samples_to_json([found, sample("passed")])) == [found, sample("passed")]
+
+
+def test_runs_stand_side_by_side_and_a_case_without_them_is_in_each() -> None:
+    twice, never = combined([sample("passed"), sample("failed", "x")]), sample("error", "down", case="n")
+    assert number_of_runs([twice, never]) == 2
+    assert [[one.outcome for one in run] for run in of_each_run([twice, never])] == [
+        ["passed", "error"],
+        ["failed", "error"],
+    ]
+    assert number_of_runs([]) == 1
+    assert of_each_run([]) == [[]]
+
+
+def test_shares_and_changes() -> None:
+    steady, unsteady = combined([sample("passed")] * 2), combined([sample("passed"), sample("failed")])
+    assert [share_of_runs(one, has_passed) for one in (steady, unsteady, sample("passed"))] == [1, 0.5, 1]
+    assert changed([steady, unsteady], lambda one: one.outcome) == ["c"]
+    assert changed([sample("passed")], lambda one: one.outcome) == []
+
+
+def test_another_outcome_is_that_of_every_run() -> None:
+    found = judged_otherwise(combined([sample("passed"), sample("passed")]), "error", "tear-down failed")
+    assert [one.outcome for one in (found, *found.runs)] == ["error"] * 3
+    assert share_of_runs(found, has_passed) == 0
+
+
+def test_deviations_are_those_of_floats_in_every_run() -> None:
+    runs = [
+        {"a": {"x": 0.5, "n": 3, "words": "w"}, "f1": 0.2, "gone": None, "list": [1.0], "empty": {"n": 1}},
+        {"a": {"x": 1.0, "n": 5, "words": "w"}, "f1": 0.6, "gone": 1.0, "list": [2.0], "empty": {"n": 1}},
+    ]
+    found = standard_deviations(runs)
+    assert found == {"a": {"x": pytest.approx(stdev([0.5, 1.0]))}, "f1": pytest.approx(stdev([0.2, 0.6]))}

@@ -1,0 +1,158 @@
+"""Every query asked several times: means, how much the runs differ, and baselines of several runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.retrieval.golden import GoldenProject, query, rank, tool
+from tests.support import Run
+
+GOLDEN = "datasets/golden_v1.json"
+FLOOR = {"baseline": None, "gates": {"floors": {"recall_at_5": 0.1}}}
+
+UNSTEADY = """
+import json
+from pathlib import Path
+
+RANKINGS = json.loads(Path(__file__).with_name("ranking.txt").read_text())
+ASKED = {}
+
+
+def search(query, k):
+    turn = ASKED[query] = ASKED.get(query, -1) + 1
+    found = RANKINGS[query]
+    answer = found[turn % len(found)] if isinstance(found[0], list) else found
+    if answer == ["raise"]:
+        raise RuntimeError("the index is gone")
+    return answer
+"""
+
+
+def unsteady(path: Path, places: Mapping[int, list[int | None]], **settings: Any) -> GoldenProject:
+    """A project with four queries, whose search answers some of them otherwise each time it is asked."""
+    made = GoldenProject.at(path, **settings)
+    made.project.write("datasets/search.py", UNSTEADY)
+    made.golden([query(number) for number in range(4)])
+    turns(made, places)
+    return made
+
+
+def turns(made: GoldenProject, places: Mapping[int, list[int | None]]) -> None:
+    ranking = {f"goal {n}": [rank(n, place) for place in places.get(n, [1])] for n in range(4)}
+    made.project.write("datasets/ranking.txt", json.dumps(ranking))
+
+
+def suite_of(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = run.report()["suites"][GOLDEN]
+    return found
+
+
+def test_metrics_are_made_of_the_means_and_tell_how_the_runs_differ(tmp_path: Path) -> None:
+    made = unsteady(tmp_path, {0: [1, 2, None], 1: [4, 4, 4]}, **FLOOR, runs=3)
+    arguments = ("--mcpeval-report", "report", "--junitxml", "junit.xml", "--html", "report.html")
+    run = made.run(*arguments, columns=100)
+    assert run.status == 0, run.out
+    metrics = suite_of(run)["metrics"]
+    # Reciprocal ranks: of q0 1, 1/2 and 0; of q1 1/4; of the others 1.
+    per_run = [(first + 0.25 + 2) / 4 for first in (1, 0.5, 0)]
+    assert metrics["mrr"] == pytest.approx(sum(per_run) / 3)
+    assert metrics["standard_deviation"]["mrr"] == pytest.approx(stdev(per_run))
+    assert metrics["standard_deviation"]["recall_at"]["5"] == pytest.approx(stdev([1, 1, 0.75]))
+    assert (metrics["runs"], metrics["changed"], metrics["changed_share"]) == (3, ["q0"], 0.25)
+    assert "slices" not in metrics["standard_deviation"]
+    cases = {case["id"]: case for case in suite_of(run)["cases"]}
+    assert cases["q0"]["outcome"] == "tolerated"
+    assert [one["outcome"] for one in cases["q0"]["runs"]] == ["passed", "passed", "tolerated"]
+    assert [one["measured"]["rank"] for one in cases["q0"]["runs"]] == [1, 2, None]
+    message = "no relevant tool among the 10 returned, wanted within 10 (1 of 3 runs)"
+    assert cases["q0"]["message"] == message
+    assert message in " ".join(ElementTree.tostring(run.junit()["q0"], "unicode").split())
+    lines = [" ".join(line.split()) for line in run.section()]
+    assert "all queries 4 0.583 0.667 0.917 0.917 0.688 0.744 0.688" in lines
+    assert any(line.startswith("over 3 runs ±0.144 ±0.144") for line in lines), lines
+    assert f"{GOLDEN} 3 1 of 4 25.0 %" in lines
+    assert all(len(line) <= 100 for line in run.section())
+    markdown = (tmp_path / "report/report.md").read_text()
+    assert "| over 3 runs |" in markdown
+    assert "## Between runs" in markdown
+    html = (tmp_path / "report.html").read_text()
+    assert "over 3 runs" in html
+    assert "Between runs" in html
+
+
+def test_the_command_line_says_how_often_and_one_run_is_as_ever(tmp_path: Path) -> None:
+    made = unsteady(tmp_path, {0: [1, None]}, **FLOOR)
+    once = made.run("--mcpeval-report", "report")
+    plain = suite_of(once)
+    assert "runs" not in plain["metrics"]
+    assert all("runs" not in case for case in plain["cases"])
+    assert "Between runs" not in once.out
+    explicit = made.run("--mcpeval-runs", "1", "--mcpeval-report", "report")
+    assert suite_of(explicit) == plain
+    twice = made.run("--mcpeval-runs", "2", "--mcpeval-report", "report")
+    assert suite_of(twice)["metrics"]["runs"] == 2
+    wrong = made.run("--mcpeval-runs", "0")
+    assert wrong.status == 4
+    assert "--mcpeval-runs: expected a whole number from 1, found '0'" in wrong.err
+
+
+@pytest.mark.parametrize("mode", [["-p", "no:xdist"], ["-n2"]], ids=" ".join)
+def test_a_failure_shows_the_worst_run_and_counts_them_all(tmp_path: Path, mode: list[str]) -> None:
+    made = unsteady(tmp_path, {0: [1, None]}, **FLOOR, runs=4, strict=True, batch=2, concurrency=3)
+    run = made.run(*mode, "--mcpeval-report", "report")
+    assert run.status == 1
+    assert "FAILED datasets/golden_v1.json::q0-to-q1 - 1 of 2 cases FAILED: q0" in run.out
+    assert "asked 4 times: 2 FAILED, 2 PASSED; shown is the first FAILED" in run.out
+    assert run.gates()["golden_v1::recall_at_5_floor"] == "passed"
+    assert suite_of(run)["metrics"]["recall_at"]["5"] == pytest.approx(3.5 / 4)
+
+
+def test_an_error_in_one_run_fails_the_query_and_counts_as_nothing_found(tmp_path: Path) -> None:
+    made = unsteady(tmp_path, {}, **FLOOR, runs=2)
+    path = tmp_path / "datasets/ranking.txt"
+    rankings = {**json.loads(path.read_text()), "goal 1": [rank(1, 1), ["raise"]]}
+    path.write_text(json.dumps(rankings))
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    assert suite_of(run)["metrics"]["mrr"] == pytest.approx(3.5 / 4)
+    assert "the index is gone" in run.out
+
+
+def test_a_baseline_of_several_runs_holds_their_ranks_and_compares_means(tmp_path: Path) -> None:
+    made = unsteady(tmp_path, {0: [1, 2], 1: [None, 3]}, runs=2)
+    made.bless()
+    content = json.loads(made.baseline.read_text())
+    assert content["cases"]["q0"] == {
+        "outcome": "passed",
+        "ranks_of_runs": [{tool("one"): 1}, {tool("one"): 2}],
+    }
+    assert content["cases"]["q1"] == {"outcome": "failed", "ranks_of_runs": [{}, {tool("two"): 3}]}
+    assert content["mrr"] == pytest.approx((0.75 + 1 / 6 + 2) / 4)
+    first = made.baseline.read_bytes()
+    made.bless()
+    assert made.baseline.read_bytes() == first
+    same = made.run("--mcpeval-report", "report")
+    assert same.status == 0, same.out
+    assert suite_of(same)["baseline_delta"]["queries"]["lost"] == []
+    turns(made, {0: [1, 2], 1: [None, None]})
+    worse = made.run("--mcpeval-report", "report")
+    assert worse.status == 1
+    assert suite_of(worse)["baseline_delta"]["queries"]["lost"] == ["q1"]
+    # A single run is compared with the means all the same.
+    once = made.run("--mcpeval-runs", "1", "--mcpeval-report", "report")
+    assert suite_of(once)["baseline_delta"]["metrics"]["recall_at_5"] == pytest.approx(-1 / 8)
+
+
+def test_a_pinned_query_must_hit_in_every_run(tmp_path: Path) -> None:
+    made = unsteady(tmp_path, {0: [1, 1, 3]}, **FLOOR, runs=3)
+    made.golden([query(0, must_hit=2), query(1)])
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    assert "1 of 1 pinned queries lost: q0 (rank 3, wanted within 2)" in run.out

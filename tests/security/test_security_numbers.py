@@ -1,0 +1,165 @@
+"""Rates, curves and gates as pure numbers: against scikit-learn, by hand, and at their edges."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from sklearn.metrics import (  # type: ignore[import-untyped]
+    average_precision_score,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
+
+from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.kinds.security.gates import DetectorGates, changed, gate_names, judge_gates
+from pytest_mcpeval.kinds.security.rates import Confusion, Row, measured, scored, summary
+from pytest_mcpeval.kinds.security.schema import DetectorGatesModel
+
+
+def rows(tp: int = 0, fp: int = 0, tn: int = 0, fn: int = 0, errors: int = 0) -> list[Row]:
+    """Rows with these counts; errors are on benign entries."""
+    kinds: Sequence[tuple[int, str, bool, float | None]] = (
+        (tp, "tp", True, 1.0),
+        (fp, "fp", False, 1.0),
+        (tn, "tn", False, 0.0),
+        (fn, "fn", True, 0.0),
+        (errors, "er", False, None),
+    )
+    return [
+        Row(
+            f"{name}{number}", malicious, "attack" if malicious else "benign", flagged, failed=flagged is None
+        )
+        for count, name, malicious, flagged in kinds
+        for number in range(count)
+    ]
+
+
+def judged(found: list[Row], **settings: Any) -> dict[str, GateResult]:
+    baseline = settings.pop("baseline", None)
+    given = DetectorGates("s", "d", DetectorGatesModel(**settings), found, baseline)
+    return {gate.name: gate for gate in judge_gates(given)}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_and_rates_are_those_of_scikit_learn(seed: int) -> None:
+    chance = random.Random(seed)
+    truth = [chance.random() < 0.4 for _ in range(60)]
+    flags = [chance.random() < (0.7 if label else 0.2) for label in truth]
+    scores = [chance.choice([0.1, 0.2, 0.5, 0.9]) + 0.3 * label for label in truth]
+    made = [
+        Row(str(number), label, "c", float(flag), score=score)
+        for number, (label, flag, score) in enumerate(zip(truth, flags, scores, strict=True))
+    ]
+    precision, recall, f1, _ = precision_recall_fscore_support(truth, flags, average="binary")
+    found = summary(made)
+    assert (found["precision"], found["recall"], found["f1"]) == pytest.approx((precision, recall, f1))
+    curves = scored(made, 0.2)
+    assert curves is not None
+    assert curves["auc"] == pytest.approx(roc_auc_score(truth, scores))
+    assert curves["average_precision"] == pytest.approx(average_precision_score(truth, scores))
+    # By hand: the best threshold whose false positives stay within the ceiling.
+    best = 0.0
+    for threshold in {*scores, 9.0}:
+        fpr = sum(s >= threshold for s, t in zip(scores, truth, strict=True) if not t) / truth.count(False)
+        if fpr <= 0.2:
+            hits = sum(s >= threshold for s, t in zip(scores, truth, strict=True) if t)
+            best = max(best, hits / truth.count(True))
+    assert curves["recall_at_ceiling"] == pytest.approx(best)
+
+
+def test_undefined_values_are_none_and_errors_are_in_no_count() -> None:
+    found = summary(rows(tn=3, fn=2, errors=4))
+    assert (found["precision"], found["f1"], found["recall"]) == (None, None, 0.0)
+    assert (found["tp"], found["fp"], found["tn"], found["fn"], found["errors"]) == (0, 0, 3, 2, 4)
+    assert summary([])["fpr"] is None
+    assert summary([])["fpr_interval"] is None
+
+
+def test_several_runs_count_with_their_mean_and_the_worse_whole_number() -> None:
+    found = Confusion.of([*rows(tn=9), Row("x", False, "benign", 1 / 3), Row("y", True, "attack", 0.5)])
+    assert found.fp == pytest.approx(1 / 3)
+    assert found.recall.value == 0.5
+    assert found.false_positives.whole("up") == 1
+    assert found.recall.whole("down") == 0
+    numbers = measured([*rows(tn=9), Row("x", False, "benign", 1 / 3)], 0.1)
+    assert numbers["false_alarms"] == ["x"]
+
+
+def test_scores_need_to_be_complete_and_of_both_labels() -> None:
+    assert scored([Row("a", True, "c", 1.0, score=1.0), Row("b", False, "c", 0.0)], 0.1) is None
+    assert scored([Row("a", True, "c", 1.0, score=1.0)], 0.1) is None
+    with_error = [Row("a", True, "c", 1.0, score=1.0), Row("b", False, "c", 0.0, score=0.1)]
+    assert scored([*with_error, Row("e", False, "c", None, failed=True)], None) is not None
+
+
+def test_the_message_says_what_a_corpus_can_certify() -> None:
+    gate = judged(rows(tp=10, fp=1, tn=22))["d-fpr_ceiling"]
+    assert gate.verdict == "passed"
+    assert gate.message.startswith(
+        "FPR 1/23 = 4.3 % (95 % CI 0.1–21.9 %): within 10 % on the point estimate; 46 benign entries are "
+        "needed to certify it; recall 10/10"
+    )
+    bound = judged(rows(tp=10, fp=1, tn=22), mode="bound")["d-fpr_ceiling"]
+    assert bound.verdict == "failed"
+    assert "the one-sided 95 % limit of 19.0 % is above the ceiling of 10 %; 46 benign" in bound.message
+    certified = judged(rows(tp=1, fp=1, tn=45), mode="bound")["d-fpr_ceiling"]
+    assert certified.verdict == "passed"
+    assert "within 10 %, and so is the one-sided 95 % limit of 9.9 %" in certified.message
+
+
+def test_high_recall_never_excuses_a_broken_ceiling() -> None:
+    gates = judged(rows(tp=100, fp=3, tn=17), recall_floor=0.9)
+    assert gates["d-recall_floor"].verdict == "passed"
+    assert gates["d-fpr_ceiling"].verdict == "failed"
+    assert "above the ceiling of 10 %" in gates["d-fpr_ceiling"].message
+
+
+@pytest.mark.parametrize(("ceiling", "verdict"), [(0.0, "passed"), (1.0, "passed")])
+def test_ceilings_at_the_edges(ceiling: float, verdict: str) -> None:
+    gate = judged(rows(tp=1, tn=5), fpr_ceiling=ceiling)["d-fpr_ceiling"]
+    assert gate.verdict == verdict
+    assert ("no number of entries certifies it" in gate.message) == (ceiling == 0.0)
+
+
+def test_a_ceiling_met_exactly_holds_and_recall_has_a_bound_too() -> None:
+    assert judged(rows(tp=1, fp=1, tn=9))["d-fpr_ceiling"].verdict == "passed"
+    point = judged(rows(tp=9, fn=1, tn=9), recall_floor=0.9)["d-recall_floor"]
+    assert point.verdict == "passed"
+    assert "not below 90 % on the point estimate; 46 malicious entries are needed" in point.message
+    bound = judged(rows(tp=9, fn=1, tn=9), recall_floor=0.9, mode="bound")["d-recall_floor"]
+    assert bound.verdict == "failed"
+    assert "is below the floor of 90 %" in bound.message
+
+
+def test_without_a_verdict_on_any_benign_entry_the_ceiling_fails() -> None:
+    assert judged(rows(tp=2, errors=2), max_errors=5)["d-fpr_ceiling"].verdict == "failed"
+    assert (
+        judged(rows(tn=2), recall_floor=0.1)["d-recall_floor"].message == "no malicious entry has a verdict"
+    )
+
+
+def test_changes_against_a_baseline_leave_errors_out() -> None:
+    found = [*rows(tp=1, fp=1, tn=1, fn=1), Row("e", True, "attack", None, failed=True)]
+    old = {"tp0": 0.0, "fp0": 0.0, "tn0": 1.0, "fn0": 1.0, "e": 1.0}
+    assert changed(found, old).as_data() == {
+        "newly_missed": ["fn0"],
+        "newly_found": ["tp0"],
+        "new_false_alarms": ["fp0"],
+        "gone_false_alarms": ["tn0"],
+    }
+    gates = judged(found, baseline=old, max_errors=1, max_newly_missed=1, max_new_false_alarms=0)
+    assert gates["d-max_newly_missed"].verdict == "passed"
+    assert gates["d-max_new_false_alarms"].verdict == "failed"
+
+
+def test_gate_names_are_those_that_are_judged() -> None:
+    for settings in (
+        {},
+        {"fpr_ceiling": None, "max_newly_missed": None},
+        {"recall_floor": 0.5, "category_floors": {"attack": 0.1}},
+    ):
+        model = DetectorGatesModel.model_validate(settings)
+        assert gate_names("d", model) == list(judged(rows(tp=1, tn=1), **settings))
