@@ -74,6 +74,14 @@ DispositionSetting = Annotated[
 ]
 
 
+def _as_given(value: Any) -> Any:
+    return value
+
+
+# The model itself reads both forms; said here, editors are told of both.
+AgentSetting = Annotated[AgentModel, BeforeValidator(_as_given, json_schema_input_type=str | AgentModel)]
+
+
 class IntakeModel(_Model):
     """One entry of a list of scenarios, as people write them before anything is decided."""
 
@@ -90,7 +98,7 @@ class ScenarioModel(IntakeModel):
     source: Literal["user", "derived"] = "user"
     note: str = Field(default="", description="why it was derived, and from how weak a signal")
     steps: list[StepModel] | None = Field(default=None, description="the calls that carry it out")
-    agent: AgentModel | None = Field(
+    agent: AgentSetting | None = Field(
         default=None, description="who carries it out, instead of the file's `agent`"
     )
     expect_abort: AbortReason | None = Field(
@@ -122,7 +130,7 @@ class SessionSettings(_Model):
     approval: Approval | None = Field(
         default=None, description="approve, or user-only: without derived scenarios"
     )
-    agent: Annotated[AgentModel | None, Whole()] = Field(
+    agent: Annotated[AgentSetting | None, Whole()] = Field(
         default=None, description="who carries out scenarios that have no `steps`"
     )
     critic: CriticSetting = Field(
