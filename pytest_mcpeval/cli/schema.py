@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-NAMES = ("scenario", "retrieval", "corpus", "security", "mcpeval.yaml", ".mcp.json")
+NAMES = ("scenario", "retrieval", "corpus", "security", "session", "mcpeval.yaml", ".mcp.json")
 
 DESCRIPTION = """\
 Print a JSON Schema, with which editors complete and check data files. Save it, and begin a file with
@@ -16,6 +16,7 @@ Print a JSON Schema, with which editors complete and check data files. Save it, 
   retrieval     golden sets: queries with the tools they ought to find
   corpus        tool corpora that golden sets are measured on
   security      labelled corpora: tool descriptions that detectors ought to flag, or ought not to
+  session       scenarios that an agent carries out with the attached servers
   mcpeval.yaml  servers and settings
   .mcp.json     servers
 """

@@ -61,6 +61,7 @@ BUNDLED = [
     (".mcp.json", ".mcp.json"),
     ("retrieval", "datasets/retrieval/golden_v1.json"),
     ("corpus", "datasets/retrieval/tools_v1.json"),
+    ("session", "datasets/sessions/handover.scenarios.yaml"),
 ]
 
 
@@ -90,6 +91,10 @@ def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
         "security": (
             corpus(tool={"name": "x", "inputSchema": {}}),
             corpus(tool={"name": "x", "parameters": {}}),
+        ),
+        "session": (
+            {"agent": "python:a:b", "scenarios": [{"description": "x", "targetsMcps": ["y"]}]},
+            {"agent": "python:a:b", "scenarios": [{"description": "x", "targets": ["y"]}]},
         ),
         ".mcp.json": (
             {"mcpServers": {"s": {"url": "http://x", "alwaysAllow": ["y"]}}},
