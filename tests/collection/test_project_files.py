@@ -139,7 +139,7 @@ def test_paths_of_baselines_are_relative_to_their_file(small: Project) -> None:
         ),
         (
             "- scenario",
-            "1: expected a mapping with `servers`, `scenario`, `retrieval`, `security`, `session`, found a list",
+            "1: expected a mapping with `servers`, `scenario`, `retrieval`, `security`, `session`",
         ),
         (
             "scenario: {server: tiny}",
