@@ -110,7 +110,7 @@ class WorkerNotes:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """How items are distributed decides how far a worker may call ahead; a run's folders have one name."""
+        """How items are distributed decides how far one may call ahead; folders of a run have one name."""
         node.workerinput["mcpeval_distribution"] = self._distribution
         node.workerinput["mcpeval_session"] = json.dumps(asdict(self._settings.session))
         node.workerinput["mcpeval_run_id"] = self._settings.run.run_id

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-NAMES = ("scenario", "retrieval", "corpus", "security", "agent", "mcpeval.yaml", ".mcp.json")
+NAMES = ("scenario", "retrieval", "corpus", "security", "agent", "session", "mcpeval.yaml", ".mcp.json")
 
 DESCRIPTION = """\
 Print a JSON Schema, with which editors complete and check data files. Save it, and begin a file with
@@ -17,6 +17,7 @@ Print a JSON Schema, with which editors complete and check data files. Save it, 
   corpus        tool corpora that golden sets are measured on
   security      labelled corpora: tool descriptions that detectors ought to flag, or ought not to
   agent         manifests of web agents
+  session       scenarios that an agent carries out with the attached servers
   mcpeval.yaml  servers and settings
   .mcp.json     servers
 """

@@ -65,6 +65,7 @@ BUNDLED = [
     ("corpus", "datasets/retrieval/tools_v1.json"),
     ("security", "datasets/security/attacks_v1.json"),
     ("agent", "datasets/agents/people-directory/agent.yaml"),
+    ("session", "datasets/sessions/handover.scenarios.yaml"),
 ]
 
 
@@ -103,6 +104,10 @@ def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
         "security": (
             corpus(tool={"name": "x", "inputSchema": {}}),
             corpus(tool={"name": "x", "parameters": {}}),
+        ),
+        "session": (
+            {"agent": "python:a:b", "scenarios": [{"description": "x", "targetsMcps": ["y"]}]},
+            {"agent": "python:a:b", "scenarios": [{"description": "x", "targets": ["y"]}]},
         ),
         ".mcp.json": (
             {"mcpServers": {"s": {"url": "http://x", "alwaysAllow": ["y"]}}},

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
 from pytest_mcpeval.kinds.session.load import load_suite
-from pytest_mcpeval.kinds.session.schema import SessionSettings
+from pytest_mcpeval.kinds.session.schema import SessionModel, SessionSettings
 from pytest_mcpeval.kinds.session.spec import REPORT_ID, SessionSpec, SessionSuite
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
     from pytest_mcpeval.kinds.session.run import EvaluationRun, Surroundings
     from pytest_mcpeval.kinds.session.state import State
@@ -32,6 +34,7 @@ class SessionKind(Kind[SessionSpec]):
     shape_description = "a `scenarios:` list (session)"
     shape_keys = ("scenarios", "dispositions")
     settings_model = SessionSettings
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"session": SessionModel}
 
     def __init__(self, checks: CheckRegistry) -> None:
         self.checks = checks
