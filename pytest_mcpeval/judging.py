@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.baseline import write_baseline
+from pytest_mcpeval.charts import Chart
 from pytest_mcpeval.gates import (
     Completeness,
     GateResult,
@@ -63,6 +64,7 @@ class Evaluation:
     verdict: Verdict
     notes: Sequence[str] = ()
     session_gates: Sequence[GateResult] = ()
+    charts: Sequence[Chart] = ()
 
     @property
     def gates(self) -> list[GateResult]:
@@ -107,6 +109,7 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
         verdict=_verdict(blessing, state, concluded.gates),
         notes=[*_notes(runtime, ledger), *concluded.notes, *blessing.notes],
         session_gates=[*concluded.gates, *blessing.gates],
+        charts=[chart for kind in runtime.kinds.values() for chart in _charts(kind, ledger)],
     )
 
 
@@ -127,6 +130,11 @@ def _concluded(runtime: Runtime, results: Sequence[SuiteResult]) -> Blessing:
             # Told where the file was collected.
             continue
     return Blessing(results, notes, gates)
+
+
+def _charts(kind: Kind[Any], ledger: Ledger) -> list[Chart]:
+    samples = ledger.of_kind(kind.name)
+    return kind.charts(samples) if samples else []
 
 
 def _tables(kind: Kind[Any], ledger: Ledger, results: Sequence[SuiteResult]) -> list[Table]:

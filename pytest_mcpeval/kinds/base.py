@@ -19,6 +19,7 @@ from pytest_mcpeval.text import indented
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from pytest_mcpeval.charts import Chart
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -267,6 +268,10 @@ class Kind(ABC, Generic[SpecT]):
 
     def notes(self, samples: Mapping[str, Sequence[Sample]]) -> list[str]:
         """Sentences for the end of a terminal run, such as where files were written (suite key → samples)."""
+        return []
+
+    def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
+        """The charts of this kind over all suites of the session (suite key → samples), for html."""
         return []
 
     def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mcpeval.gates import GateResult, gate_nodeid
+from pytest_mcpeval.reports.charts import svg
 from pytest_mcpeval.reports.html_exhibits import exhibited
 from pytest_mcpeval.reports.html_parts import (
     COLOURS,
@@ -71,6 +72,8 @@ class HtmlReport:
             prefix.append(_gates(evaluation.gates))
         tables = "".join(_table(table) for table in evaluation.tables if table.rows)
         prefix.append(f"<div>{tables}</div>")
+        if evaluation.charts:
+            prefix.append(f"<div>{''.join(map(svg, evaluation.charts))}</div>")
 
 
 def _extra(content: str) -> dict[str, str | None]:

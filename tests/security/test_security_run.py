@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,16 @@ def test_right_verdicts_pass_and_wrong_ones_are_tolerated_by_name(tmp_path: Path
     assert row.split()[:7] == ["mine", "20", "7", "1", "11", "1", "0"]
     assert run.line_with("like rug_pull").split()[:5] == ["mine", "like", "rug_pull", "1", "0"]
     assert any("mine-ok_4" in node for node, _ in run.html_rows())
+    page = (tmp_path / "report.html").read_text("utf-8")
+    titles = re.findall(r"<svg [^>]*><title>([^<]*)</title>", page)
+    assert titles == [
+        "Verdicts: mine on attacks_v1.json",
+        "Recall by category: mine on attacks_v1.json",
+        "False-positive rate: mine on attacks_v1.json",
+    ]
+    assert ">7 (88 %)</text>" in page
+    assert ">1/12 = 8.3 %</text>" in page
+    assert ">ceiling 10.0 %</text>" in page
 
 
 def test_a_noisy_detector_exits_1_naming_rate_ceiling_and_every_false_alarm(tmp_path: Path) -> None:

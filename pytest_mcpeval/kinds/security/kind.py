@@ -28,6 +28,7 @@ from pytest_mcpeval.tables import Table
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from pytest_mcpeval.charts import Chart
     from pytest_mcpeval.kinds.security.baseline import Committed
     from pytest_mcpeval.kinds.security.detectors.asking import Answers, RecordedAnswers
     from pytest_mcpeval.kinds.security.detectors.base import Detected
@@ -253,6 +254,12 @@ class SecurityKind(Kind[Any]):
         from pytest_mcpeval.kinds.security.tables import tables
 
         return tables({key: self.measure_over_runs(found) for key, found in samples.items()})
+
+    def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
+        """Counts, rates and curves of each detector."""
+        from pytest_mcpeval.kinds.security.charts import charts
+
+        return charts({key: self.measure(found) for key, found in samples.items()})
 
     def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
         """How many verdicts changed since the baseline."""

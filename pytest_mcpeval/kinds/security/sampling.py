@@ -77,8 +77,9 @@ def measure(samples: Sequence[Sample]) -> dict[str, Any]:
         return {"per_detector": [], "scanned": scanned}
     return {
         "per_detector": [
-            {"detector": name, **measured([row_of(one) for one in found], found[0].measured["ceiling"])}
+            {"detector": name, "ceiling": ceiling, **measured([row_of(one) for one in found], ceiling)}
             for name, found in by_detector(samples).items()
+            for ceiling in [found[0].measured["ceiling"]]
         ]
     }
 
