@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.browser.errors import BrowserError
     from pytest_mcpeval.gates import GateResult
     from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
     from pytest_mcpeval.kinds.scenario.checks import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         passed,
     )
     from pytest_mcpeval.loading import DataFileError, Document, Problem
+    from pytest_mcpeval.python_agents import AgentVisit, CaptureAgent, Trajectory
     from pytest_mcpeval.python_client import (
         AsyncCallTool,
         AsyncCaseClient,
@@ -47,11 +49,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AgentVisit",
     "AsyncCallTool",
     "AsyncCaseClient",
     "Block",
+    "BrowserError",
     "CallError",
     "CallTool",
+    "CaptureAgent",
     "Case",
     "CaseClient",
     "Check",
@@ -74,6 +79,7 @@ __all__ = [
     "ServerStartError",
     "Suite",
     "Tool",
+    "Trajectory",
     "Verdict",
     "__version__",
     "check_type",
@@ -84,6 +90,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "browser.errors": ("BrowserError",),
     "gates": ("GateResult",),
     "kinds.base": ("Case", "Kind", "Place", "Suite"),
     "kinds.scenario.checks": (
@@ -101,6 +108,7 @@ _MODULES = {
         "passed",
     ),
     "loading": ("DataFileError", "Document", "Problem"),
+    "python_agents": ("AgentVisit", "CaptureAgent", "Trajectory"),
     "python_client": ("AsyncCallTool", "AsyncCaseClient", "CallTool", "CaseClient", "MakeExpect"),
     "samples": ("Check", "Sample"),
     "servers": ("Block", "CallError", "Response", "ServerConfigError", "ServerStartError", "Tool"),
