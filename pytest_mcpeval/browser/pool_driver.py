@@ -44,6 +44,8 @@ class PoolDriver:
             raise
 
     def _capture(self, directive: Directive) -> CaptureResult:
+        # An interruption was of the visit before.
+        self._stopping.clear()
         started, progress = _now(), Progress()
         error = None
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,5 +60,37 @@ def test_a_killed_worker_leaves_no_browser_and_frees_its_slot(
     assert "1 failed, 1 passed" in run.last_line
     # The worker, Node and the processes of the browser.
     assert len(left) > 3
+    _, alive = psutil.wait_procs(left, timeout=20)
+    assert alive == []
+
+
+@pytest.mark.parametrize("driver", ["playwright", "playwright-mcp"])
+def test_a_run_that_is_interrupted_ends_soon_and_leaves_no_browser(
+    tmp_path: Path, site: Site, npm_programs: None, driver: str
+) -> None:
+    left: list[psutil.Process] = []
+    started: list[subprocess.Popen[str]] = []
+
+    def interrupt(path: str) -> None:
+        if path == "/asked" and not left:
+            left.extend(psutil.Process(started[0].pid).children(recursive=True))
+            started[0].send_signal(signal.SIGINT)
+
+    site.on_request = interrupt
+    site.pages["/chat"] = chat(script="""input.addEventListener("keydown", () => fetch("/asked"));""")
+    made = Project(tmp_path)
+    made.write("pytest.ini", "[pytest]\n")
+    interaction = {"response_wait_ms": 120_000}
+    access = {"url": f"{site.url}/chat"}
+    agent = manifest(case("one", final_response_contains="x"), access=access, interaction=interaction)
+    made.write_json("agent.yaml", agent)
+    made.write_json("mcpeval.yaml", {"agent": [{"driver": driver}]})
+    command, environ = made.command(), made.environ(CI="")
+    with subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True) as process:
+        started.append(process)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 2, out
+    assert "KeyboardInterrupt" in out
+    assert len(left) > 2
     _, alive = psutil.wait_procs(left, timeout=20)
     assert alive == []
