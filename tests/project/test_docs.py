@@ -184,7 +184,7 @@ def load_session(block: CodeBlock, data: Any, directory: Path) -> None:
 def load_project_file(block: CodeBlock, data: Any, directory: Path) -> None:
     path = write(directory / "mcpeval.yaml", block.text)
     kinds = [name for name in ("scenario", "retrieval", "security") if name in data]
-    for entry in (entry for name in kinds for entry in data[name]):
+    for entry in (entry for name in kinds for entry in data[name] if "files" in entry):
         for pattern in [entry["files"]] if isinstance(entry["files"], str) else entry["files"]:
             write(directory / pattern.replace("**", "a.yaml").replace("*", "a"), MINIMAL)
     read = runtime_at(directory).project_files.read(path)

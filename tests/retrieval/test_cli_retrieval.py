@@ -55,7 +55,7 @@ def test_selftest_spoils_the_answers_of_a_search_of_ones_own(
 def test_selftest_takes_golden_files_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     GoldenProject.at(tmp_path)
     assert main(["selftest", str(tmp_path / "datasets/tools_v1.json"), "--rootdir", str(tmp_path)]) == 2
-    assert "is no golden set" in capsys.readouterr().err
+    assert "is no golden set and no labelled corpus" in capsys.readouterr().err
     assert main(["selftest", str(tmp_path / "missing.json")]) == 2
 
 

@@ -322,3 +322,46 @@ def test_labels_never_reach_a_detector(tmp_path: Path) -> None:
         "previous": "Shows the log.",
     }
     assert second == {"description": "Harmless number 0."}
+
+
+def recorded(flagged: set[str]) -> dict[str, Any]:
+    """A file of recorded verdicts, in which a scanner flags some entries."""
+    rows = [
+        {"id": row["id"], "verdicts": [{"detector": "scan", "flagged": row["id"] in flagged}]}
+        for row in entries()
+    ]
+    return {"detectors": ["scan"], "entries": rows}
+
+
+def test_recorded_verdicts_and_fixtures_are_measured_beside_each_other(tmp_path: Path) -> None:
+    attacks = {malicious(number)["id"] for number in range(MALICIOUS)}
+    files = ["first.json", "second.json"]
+    detectors = {
+        "scan": {"verdicts": files},
+        "mine": {"fixture": "my_detector", "takes_lists": True},
+    }
+    made = AttackProject.at(tmp_path, detectors=detectors, batch=4)
+    made.project.write_json("datasets/first.json", recorded(attacks))
+    made.project.write_json("datasets/second.json", recorded(attacks - {"bad_0"} | {"ok_4"}))
+    fixture = "@pytest.fixture\ndef my_detector():\n    return detecting.detect_many\n"
+    made.project.write("datasets/conftest.py", f"import pytest\nimport detecting\n\n{fixture}")
+    made.project.write("pytest.ini", "[pytest]\npythonpath = datasets\n")
+    run = made.run("--mcpeval-report", "report", "-n2")
+    assert run.status == 0, run.out
+    scan, mine = metrics(run, "scan"), metrics(run)
+    assert (scan["tp"], scan["fp"]) == (MALICIOUS - 0.5, 0.5)
+    assert scan["missed"] == ["bad_0"]
+    assert (mine["tp"], mine["fp"], mine["errors"]) == (MALICIOUS, 0, 0)
+    assert run.report()["suites"][CORPUS]["metrics"]["changed"] == ["scan-bad_0", "scan-ok_4"]
+    # Each item asks once for each of the two runs.
+    assert len(made.seen) == 2 * (MALICIOUS + BENIGN)
+
+
+def test_a_corpus_without_hard_negatives_is_warned_of(tmp_path: Path) -> None:
+    made = AttackProject.at(tmp_path)
+    made.corpus([malicious(0), benign(4)])
+    made.verdicts({})
+    run = made.run()
+    assert run.status == 0, run.out
+    warned = " ".join(run.out.split())
+    assert f"DataFileWarning: {CORPUS}: no hard negative resembles tool_poisoning" in warned

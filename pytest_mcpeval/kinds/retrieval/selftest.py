@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.gates import SLACK, names
+from pytest_mcpeval.kinds.proofs import Proof
 from pytest_mcpeval.kinds.retrieval.gates import BaselineScores, GateInput, GateSettings, judge_gates
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking, relevant_of
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery
@@ -25,15 +26,6 @@ Search = Callable[[str, int], Sequence[str]]
 OWN_INDEX = "an index without descriptions or schemas trips a gate"
 REMOVALS = 10
 SEED = 20_260_531
-
-
-@dataclass(frozen=True)
-class Proof:
-    """One way to spoil a search, and whether it was noticed; ``holds`` is None when it could not be shown."""
-
-    name: str
-    holds: bool | None
-    message: str
 
 
 @dataclass(frozen=True)
