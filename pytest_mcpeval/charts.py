@@ -31,7 +31,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Counts, coloured by their share of their row; ``wrong`` are the cells (row, column) to avoid."""
+    """Counts, each with a bar for its share of its row; ``wrong`` are the cells (row, column) to avoid."""
 
     title: str
     rows: tuple[str, ...]

@@ -103,13 +103,16 @@ def _matrix_parts(chart: Matrix) -> Iterator[str]:
         yield _text(left - 8, y + CELL_HEIGHT / 2 + 4, name, "end")
         total = sum(chart.counts[row]) or 1
         for column, count in enumerate(chart.counts[row]):
-            x = left + CELL_WIDTH * column
             colour = COLOURS["bad" if (row, column) in chart.wrong else "good"]
-            yield _rectangle(
-                x + 1, y + 1, CELL_WIDTH - 2, CELL_HEIGHT - 2, colour, 0.12 + 0.6 * count / total
-            )
             words = f"{count:g} ({100 * count / total:.0f} %)"
-            yield _text(x + CELL_WIDTH / 2, y + CELL_HEIGHT / 2 + 4, words, "middle")
+            yield from _cell(left + CELL_WIDTH * column, y, count / total, words, colour)
+
+
+def _cell(x: float, y: float, share: float, words: str, colour: str) -> Iterator[str]:
+    """Words on a tint so light that they stay readable whatever their colour, over a bar for the share."""
+    yield _rectangle(x + 1, y + 1, CELL_WIDTH - 2, CELL_HEIGHT - 2, colour, 0.12)
+    yield _rectangle(x + 1, y + CELL_HEIGHT - 8, share * (CELL_WIDTH - 2), 7, colour)
+    yield _text(x + CELL_WIDTH / 2, y + CELL_HEIGHT / 2 + 1, words, "middle")
 
 
 def _curve(chart: Curve) -> str:

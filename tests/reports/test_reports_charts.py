@@ -46,7 +46,10 @@ def test_cells_say_counts_and_shares_of_their_row() -> None:
     assert {"3 (75 %)", "1 (25 %)", "0 (0 %)"} <= set(words(MATRIX))
     cells = list(parsed(MATRIX).iter(f"{NAMESPACE}rect"))
     good, bad = COLOURS["good"], COLOURS["bad"]
-    assert [one.attrib["fill"] for one in cells] == [good, bad, bad, good]
+    assert [one.attrib["fill"] for one in cells] == [good, good, bad, bad, bad, bad, good, good]
+    lengths = [float(one.attrib["width"]) for one in cells[1::2]]
+    assert lengths[0] == 3 * lengths[1] > 0
+    assert lengths[2:] == [0.0, 0.0]
 
 
 def test_curves_go_through_their_points() -> None:
