@@ -67,7 +67,7 @@ def options() -> Iterator[str]:
 def _default(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(f"`{entry}`" for entry in value) or "none"
-    return f"`{str(value).lower()}`"
+    return f"`{str(value).lower()}`" if value != "" else ""
 
 
 def checks() -> Iterator[str]:

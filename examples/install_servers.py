@@ -1,9 +1,10 @@
-"""Installs the MCP servers and the detector that nobody here wrote, which evals and tests run against.
+"""Installs what nobody here wrote and evals and tests run against: MCP servers, a detector, a chat interface.
 
-``python examples/install_servers.py`` installs all of them; ``--npm``, ``--legacy`` and ``--detector`` choose
-some. The npm servers go to ``examples/npm_servers/node_modules``, exactly as the lock file says. The legacy
-server still needs ``mcp<2``, and the detector many packages: each gets a virtual environment of its own, in
-``examples/legacy_servers/.venv`` (or ``--directory``) and ``examples/detectors/.venv``.
+``python examples/install_servers.py`` installs all of them; ``--npm``, ``--legacy``, ``--detector`` and
+``--chainlit`` choose some. The npm servers go to ``examples/npm_servers/node_modules``, exactly as the lock
+file says. The others have requirements of their own, and so virtual environments of their own: the legacy
+server (``mcp<2``) in ``examples/legacy_servers/.venv`` (or ``--directory``), the detector in
+``examples/detectors/.venv``, Chainlit in ``examples/chainlit_agent/.venv``.
 What is up to date is left alone. Only the standard library is needed, and npm for the npm servers.
 """
 
@@ -21,9 +22,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 NPM_SERVERS = HERE / "npm_servers"
 LEGACY_SERVERS = HERE / "legacy_servers" / ".venv"
+CHAINLIT = HERE / "chainlit_agent" / ".venv"
 LEGACY_REQUIREMENTS = ("mcp-server-sqlite==2025.4.25", "mcp<2")
 DETECTOR = HERE / "detectors" / ".venv"
 DETECTOR_REQUIREMENTS = ("cisco-ai-mcp-scanner==4.8.7",)
+CHAINLIT_REQUIREMENTS = ("chainlit==2.12.0",)
 
 
 class InstallError(Exception):
@@ -37,8 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--legacy", action="store_true", help="the server on mcp<2")
     parser.add_argument("--detector", action="store_true", help="the detector of examples/detectors")
     parser.add_argument("--directory", type=Path, default=LEGACY_SERVERS, help="where --legacy goes")
+    parser.add_argument("--chainlit", action="store_true", help="the chat interface Chainlit")
     options = parser.parse_args(arguments)
-    everything = not (options.npm or options.legacy or options.detector)
+    everything = not (options.npm or options.legacy or options.detector or options.chainlit)
     try:
         if options.npm or everything:
             install_npm(NPM_SERVERS)
@@ -46,6 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
             install_environment("legacy server", options.directory, LEGACY_REQUIREMENTS)
         if options.detector or everything:
             install_environment("detector", DETECTOR, DETECTOR_REQUIREMENTS)
+        if options.chainlit or everything:
+            install_environment("chainlit", CHAINLIT, CHAINLIT_REQUIREMENTS)
     except InstallError as error:
         print(f"install_servers: {error}", file=sys.stderr)
         return 1

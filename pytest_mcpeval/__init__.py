@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.browser.errors import BrowserError
     from pytest_mcpeval.gates import GateResult
     from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
     from pytest_mcpeval.kinds.scenario.checks import (
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
         judged,
         passed,
     )
+    from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
     from pytest_mcpeval.loading import DataFileError, Document, Problem
+    from pytest_mcpeval.python_agents import AgentVisit, CaptureAgent, Trajectory
     from pytest_mcpeval.python_client import (
         AsyncCallTool,
         AsyncCaseClient,
@@ -47,11 +50,15 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AgentVisit",
     "AsyncCallTool",
     "AsyncCaseClient",
     "Block",
+    "BrowserError",
     "CallError",
+    "CallRefused",
     "CallTool",
+    "CaptureAgent",
     "Case",
     "CaseClient",
     "Check",
@@ -74,6 +81,8 @@ __all__ = [
     "ServerStartError",
     "Suite",
     "Tool",
+    "Toolbox",
+    "Trajectory",
     "Verdict",
     "__version__",
     "check_type",
@@ -84,6 +93,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "browser.errors": ("BrowserError",),
     "gates": ("GateResult",),
     "kinds.base": ("Case", "Kind", "Place", "Suite"),
     "kinds.scenario.checks": (
@@ -100,7 +110,9 @@ _MODULES = {
         "judged",
         "passed",
     ),
+    "kinds.session.toolbox": ("CallRefused", "Toolbox"),
     "loading": ("DataFileError", "Document", "Problem"),
+    "python_agents": ("AgentVisit", "CaptureAgent", "Trajectory"),
     "python_client": ("AsyncCallTool", "AsyncCaseClient", "CallTool", "CaseClient", "MakeExpect"),
     "samples": ("Check", "Sample"),
     "servers": ("Block", "CallError", "Response", "ServerConfigError", "ServerStartError", "Tool"),

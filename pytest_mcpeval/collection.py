@@ -38,6 +38,7 @@ ACTING_MARKERS = frozenset(
         "django_db",
         "filterwarnings",
         "flaky",
+        "mcpeval_assert",
         "mcpeval_case",
         "mcpeval_checks",
         "mcpeval_server",
@@ -278,6 +279,8 @@ class CaseItem(pytest.Function):
         if wrong:
             # A tolerated case raises too: then a mark that expects the failure has its say first.
             raise CaseFailed(self._explained(wrong))
+        if all(sample.outcome == "skipped" for sample in samples):
+            pytest.skip("; ".join(dict.fromkeys(sample.message for sample in samples)))
 
     def _sample_of(self, case: Case[Any]) -> Sample:
         kind = self.runtime.kind(self.suite.kind)

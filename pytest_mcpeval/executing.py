@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.collection import CaseFailed, CaseItem, samples_key
+from pytest_mcpeval.driving_plan import write_plan
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.python_cases import python_sample, python_selections
@@ -16,6 +17,7 @@ from pytest_mcpeval.repeating import LATENCY, judged_otherwise, worst
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Outcome, Sample, samples_to_json
+from pytest_mcpeval.settings import Inconclusive
 
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
@@ -42,9 +44,12 @@ class Executor:
         self._at_hand: tuple[pytest.Item | None, ...] = ()
         self._unsent_selections: str | None = None
         runtime.ahead.upcoming = self._upcoming
+        runtime.has_whole_files = whole_files
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which cases were selected, to travel with the first report."""
+        if self.runtime.settings.plan is not None:
+            write_plan(self.runtime, session.items, self.runtime.settings.plan)
         if session.config.option.collectonly:
             return
         self._items = session.items
@@ -53,6 +58,7 @@ class Executor:
         ]
         self._places = {(suite.key, case.id): index for index, (suite, case) in enumerate(self._cases)}
         listed = self.selections()
+        self.runtime.selected = {selection.suite: selection.selected for selection in listed}
         self._unsent_selections = selections_to_json(listed) if listed else None
 
     def selections(self) -> list[Selection]:
@@ -93,7 +99,7 @@ class Executor:
             item.stash[sent_key] = samples
             setattr(report, SAMPLES_ATTRIBUTE, samples_to_json(samples))
             if call.when != "teardown":
-                _mark(item, report, samples)
+                _mark(item, report, samples, self.runtime.settings.inconclusive)
         if self._unsent_selections is not None:
             setattr(report, SELECTIONS_ATTRIBUTE, self._unsent_selections)
             self._unsent_selections = None
@@ -123,7 +129,8 @@ def _samples_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
 
 def _is_foreign(call: pytest.CallInfo[None]) -> bool:
     """Whether an item was ended by something else than its verdict."""
-    return call.excinfo is not None and not isinstance(call.excinfo.value, CaseFailed)
+    as_judged = (CaseFailed, pytest.skip.Exception)
+    return call.excinfo is not None and not isinstance(call.excinfo.value, as_judged)
 
 
 def _not_judged(
@@ -176,7 +183,9 @@ def _expected_words(sample: Sample, report: pytest.TestReport) -> str:
     )
 
 
-def _mark(item: pytest.Item, report: pytest.TestReport, samples: Sequence[Sample]) -> None:
+def _mark(
+    item: pytest.Item, report: pytest.TestReport, samples: Sequence[Sample], inconclusive: Inconclusive
+) -> None:
     outcome = worst([sample.outcome for sample in samples])
     setattr(report, OUTCOME_ATTRIBUTE, outcome)
     setattr(report, LABEL_ATTRIBUTE, next((sample.label for sample in samples if sample.label), ""))
@@ -188,6 +197,10 @@ def _mark(item: pytest.Item, report: pytest.TestReport, samples: Sequence[Sample
         message = samples[0].message if len(samples) == 1 else batch_message(samples)
         report.outcome = "skipped"
         report.wasxfail = f"tolerated: {message}"
+    elif outcome == "inconclusive" and inconclusive == "skip" and report.failed:
+        path, line, _ = item.location
+        report.outcome = "skipped"
+        report.longrepr = (path, (line or 0) + 1, report.longreprtext)
 
 
 def _properties_of_batch(samples: Sequence[Sample], outcome: Outcome) -> Iterable[tuple[str, object]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from pytest_mcpeval.python_agents import CaptureAgent, Trajectory
     from pytest_mcpeval.python_client import (
         AsyncCallTool,
         AsyncCaseClient,
@@ -14,12 +18,13 @@ if TYPE_CHECKING:
         CaseClient,
         MakeExpect,
     )
+    from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.response import Response
 
 NETWORK_TRANSPORTS = ("http", "sse")
 
 
-def _client(request: pytest.FixtureRequest) -> CaseClient:
+def _runtime(request: pytest.FixtureRequest) -> Runtime:
     from pytest_mcpeval.session_key import runtime_key
 
     runtime = request.config.stash.get(runtime_key, None)
@@ -29,6 +34,11 @@ def _client(request: pytest.FixtureRequest) -> CaseClient:
             "run pytest --mcpeval, or set the ini key mcpeval = true",
             pytrace=False,
         )
+    return runtime
+
+
+def _client(request: pytest.FixtureRequest) -> CaseClient:
+    runtime = _runtime(request)
     from pytest_mcpeval.python_client import CaseClient
 
     return CaseClient(request.node, runtime)
@@ -91,3 +101,41 @@ def mcpeval_async_call(request: pytest.FixtureRequest) -> AsyncCallTool:
         return await client.call_tool(tool, arguments)
 
     return call
+
+
+@pytest.fixture
+def mcpeval_page(request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page of Playwright in a browser of its own, which holds one of the browser slots of this user.
+
+    It has Playwright's synchronous methods: ``mcpeval_page.goto(url)``.
+    """
+    runtime = _runtime(request)
+    from pytest_mcpeval.python_agents import leased_page
+
+    with leased_page(runtime) as page:
+        yield page
+
+
+@pytest.fixture
+def mcpeval_capture(request: pytest.FixtureRequest) -> CaptureAgent:
+    """Visit a web agent: ``visit = mcpeval_capture(url, "Who leads Engineering?")``, then ``visit.text``.
+
+    Keywords are those of ``interaction`` in manifests. ``mcpeval_capture.case("agent.yaml", "case-id")``
+    visits as a manifest says, and gathers its evidence. A visit that fails raises ``BrowserError``.
+    """
+    runtime = _runtime(request)
+    from pytest_mcpeval.python_agents import CaptureAgent
+
+    return CaptureAgent(request.node, runtime)
+
+
+@pytest.fixture
+def mcpeval_trajectory(request: pytest.FixtureRequest) -> Trajectory:
+    """What the agent did during the last visit: ``tools``, ``tool_calls``, ``steps``, ``response_text``, …
+
+    Where the evidence is missing, the test is inconclusive.
+    """
+    _runtime(request)
+    from pytest_mcpeval.python_agents import last_trajectory
+
+    return last_trajectory(request.node)

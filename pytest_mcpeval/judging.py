@@ -27,6 +27,7 @@ from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Row, Table
 
 BLESS_GATE = "bless"
+ARTIFACTS_GATE = "artifacts"
 NOTHING_TO_BLESS = (
     "nothing to bless: no suite of this run names a baseline. Say `baseline: FILE` in the suite or in its "
     "entry in mcpeval.yaml"
@@ -97,6 +98,7 @@ class Blessing:
 def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluation:
     """Judge every suite that was collected, and bless baselines when asked to."""
     results = [_result(runtime, ledger, ledger.selections[key], state) for key in sorted(ledger.selections)]
+    concluded = _concluded(runtime, results)
     blessing = _blessed(runtime, results, state) if runtime.settings.bless else Blessing(results)
     return Evaluation(
         suites=blessing.suites,
@@ -104,11 +106,30 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
             *(table for kind in runtime.kinds.values() for table in _tables(kind, ledger, results)),
             _repeated(results),
         ],
-        verdict=_verdict(blessing, state),
-        notes=blessing.notes,
-        session_gates=blessing.gates,
+        verdict=_verdict(blessing, state, concluded.gates),
+        notes=[*_notes(runtime, ledger), *concluded.notes, *blessing.notes],
+        session_gates=[*concluded.gates, *blessing.gates],
         charts=[chart for kind in runtime.kinds.values() for chart in _charts(kind, ledger)],
     )
+
+
+def _concluded(runtime: Runtime, results: Sequence[SuiteResult]) -> Blessing:
+    """What kinds write when a session ends: sentences on it, and gates in error for what was not written."""
+    notes: list[str] = []
+    gates: list[GateResult] = []
+    for result in results:
+        try:
+            suite = _suite(runtime, result.selection)
+            if suite is not None:
+                found = runtime.kind(suite.kind).conclude(suite, result.samples)
+                notes += [_short(note, runtime) for note in found]
+        except OSError as error:
+            message = f"what belongs to the whole run cannot be written: {error}"
+            gates.append(GateResult(result.key, ARTIFACTS_GATE, "error", message))
+        except DataFileError:
+            # Told where the file was collected.
+            continue
+    return Blessing(results, notes, gates)
 
 
 def _charts(kind: Kind[Any], ledger: Ledger) -> list[Chart]:
@@ -142,6 +163,10 @@ def _repeated(results: Sequence[SuiteResult]) -> Table:
         if any(sample.runs for sample in result.samples)
     ]
     return Table("Between runs", ("", "runs", "changed", "share"), tuple(rows))
+
+
+def _notes(runtime: Runtime, ledger: Ledger) -> list[str]:
+    return [note for kind in runtime.kinds.values() for note in kind.notes(ledger.of_kind(kind.name))]
 
 
 def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: SessionState) -> SuiteResult:
@@ -193,22 +218,37 @@ def _gates(
 
 def _with_short_paths(gate: GateResult, runtime: Runtime) -> GateResult:
     """Paths below the root directory relative to it, as everywhere in pytest's output."""
-    return replace(gate, message=gate.message.replace(f"{runtime.settings.rootdir}{os.sep}", ""))
+    return replace(gate, message=_short(gate.message, runtime))
+
+
+def _short(text: str, runtime: Runtime) -> str:
+    return text.replace(f"{runtime.settings.rootdir}{os.sep}", "")
 
 
 def _suite(runtime: Runtime, selection: Selection) -> Suite[Any] | None:
     return None if selection.path is None else runtime.suite(Path(selection.path))
 
 
-def _verdict(blessing: Blessing, state: SessionState) -> Verdict:
+def _verdict(blessing: Blessing, state: SessionState, others: Sequence[GateResult]) -> Verdict:
     results = blessing.suites
     outcomes = {sample.outcome for result in results for sample in result.samples}
     missing = any(result.complete.missing and not result.complete.partial for result in results)
     return overall(
-        [*(gate for result in results for gate in result.gates), *blessing.gates],
+        [*(gate for result in results for gate in result.gates), *blessing.gates, *others],
         failed=bool(state.failures) or "failed" in outcomes or missing,
         errors="error" in outcomes or bool(state.incidents),
-        partial=not results or any(result.complete.partial for result in results),
+        partial=not results or any(map(_is_undecided, results)),
+    )
+
+
+def _is_undecided(result: SuiteResult) -> bool:
+    """Whether the suite was cut down, or a case has no verdict: evidence is missing, or it was not judged.
+
+    A case that its kind set aside has a label, one that a mark did has none.
+    """
+    return result.complete.partial or any(
+        sample.outcome == "inconclusive" or (sample.outcome == "skipped" and sample.label)
+        for sample in result.samples
     )
 
 

@@ -31,7 +31,26 @@ DEPENDENT_OPTIONS = (
     "mcpeval_concurrency",
     "mcpeval_runs",
     "mcpeval_retriever",
+    "mcpeval_name",
+    "mcpeval_resume",
+    "mcpeval_restart",
+    "mcpeval_call_budget",
+    "mcpeval_wallclock_budget",
+    "mcpeval_headed",
+    "mcpeval_browser",
+    "mcpeval_slow_mo",
+    "mcpeval_pool_size",
+    "mcpeval_capture_only",
+    "mcpeval_score_only",
+    "mcpeval_baseline_run",
+    "mcpeval_plan",
 )
+
+MOST_CALLS = 999
+"""The largest call budget of a session's scenario: ids of calls have three digits."""
+
+POOL_SIZE = 8
+"""How many browsers of this user run at once, if nothing else is said."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -91,6 +110,8 @@ def add_options(parser: pytest.Parser) -> None:
         help="the search that retrieval suites evaluate instead of their own: bm25, tfidf, "
         "python:pkg.mod:search, fixture:NAME, command:PROGRAM, or a JSON mapping as in mcpeval.yaml",
     )
+    _add_session_options(group)
+    _add_agent_options(group)
     parser.addini(
         "mcpeval", "collect and run evals without --mcpeval on the command line", "bool", default=False
     )
@@ -112,6 +133,105 @@ def add_options(parser: pytest.Parser) -> None:
         "args",
         default=[],
     )
+
+    parser.addini(
+        "mcpeval_inconclusive",
+        "what a case without the evidence for a verdict does to the run: fail, or skip (default: fail when "
+        "CI is set, else skip)",
+        "string",
+        default="",
+    )
+
+
+def _add_agent_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--mcpeval-headed",
+        action="store_true",
+        help="show the browsers that drive agents, also where CI is set",
+    )
+    group.addoption("--mcpeval-browser", metavar="PATH", help="the Chromium that drives agents")
+    group.addoption(
+        "--mcpeval-slow-mo",
+        type=_natural,
+        metavar="MS",
+        help="milliseconds to wait between actions on a page",
+    )
+    group.addoption(
+        "--mcpeval-pool-size",
+        type=_positive,
+        metavar="N",
+        help=f"browsers at once, over all workers and runs of this user (default: {POOL_SIZE})",
+    )
+    group.addoption(
+        "--mcpeval-capture-only",
+        action="store_true",
+        help="drive agents and keep what is seen, without scoring",
+    )
+    group.addoption(
+        "--mcpeval-score-only",
+        action="append",
+        default=[],
+        metavar="RUN_DIR",
+        help="score an agent's captured run such as runs/AGENT/RUN_ID, without a browser (repeatable)",
+    )
+    group.addoption(
+        "--mcpeval-baseline-run",
+        action="append",
+        default=[],
+        metavar="RUN_DIR",
+        help="compare every assertion on an agent with this earlier run (repeatable)",
+    )
+    group.addoption(
+        "--mcpeval-plan", metavar="FILE", help="with --collect-only: write what would be driven as JSON"
+    )
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"expected a whole number from 0, found {text!r}")
+    return int(text)
+
+
+def _add_session_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--mcpeval-name",
+        metavar="NAME",
+        help="name of the evaluation that session suites write to mcp-evals/ (default: date and time)",
+    )
+    group.addoption(
+        "--mcpeval-resume", action="store_true", help="go on with an unfinished evaluation of session suites"
+    )
+    group.addoption(
+        "--mcpeval-restart",
+        action="store_true",
+        help="begin an unfinished evaluation anew; its files are kept in a folder of their own",
+    )
+    group.addoption(
+        "--mcpeval-call-budget",
+        type=_call_budget,
+        metavar="N",
+        help=f"calls that a scenario of a session may make (default: 20, at most {MOST_CALLS})",
+    )
+    group.addoption(
+        "--mcpeval-wallclock-budget",
+        type=_minutes,
+        metavar="MINUTES",
+        help="minutes that all scenarios of a session may take together (default: 15)",
+    )
+
+
+def _call_budget(text: str) -> int:
+    return min(_positive(text), MOST_CALLS)
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 0 < minutes <= 1440:
+        raise ArgumentTypeError(f"expected minutes, more than 0 and at most 1440, found {text!r}")
+    return minutes
 
 
 def _positive(text: str) -> int:

@@ -9,8 +9,11 @@ from pytest_mcpeval.fixtures import (
     mcpeval_async_call,
     mcpeval_async_client,
     mcpeval_call,
+    mcpeval_capture,
     mcpeval_client,
     mcpeval_expect,
+    mcpeval_page,
+    mcpeval_trajectory,
 )
 from pytest_mcpeval.options import add_options, is_enabled
 
@@ -18,13 +21,17 @@ __all__ = [
     "mcpeval_async_call",
     "mcpeval_async_client",
     "mcpeval_call",
+    "mcpeval_capture",
     "mcpeval_client",
     "mcpeval_expect",
+    "mcpeval_page",
+    "mcpeval_trajectory",
 ]
 
 MARKERS = (
     "mcpeval_server(name): the MCP server a test talks to",
     "mcpeval_checks(**checks): checks on what the test returned, or on the last answer it got",
+    "mcpeval_assert(must_call=[], max_steps=, ...): what must hold of the agent that a test visited last",
     "mcpeval_case(project=, difficulty=, tags=[], name=): where a test written in Python is counted",
 )
 

@@ -9,20 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.collection import CaseItem
+from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.python_markers import CASE_MARKER, CHECKS_MARKER
-from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.python_markers import ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER
+from pytest_mcpeval.samples import Check, CheckStatus, Outcome, Sample
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.scenario.run import Answer
     from pytest_mcpeval.servers.response import Response
 
 FIXTURE_PREFIX = "mcpeval_"
-INCIDENTS = (ServerStartError, ServerConfigError, DataFileError)
+INCIDENTS = (ServerStartError, ServerConfigError, DataFileError, BrowserError, TargetError)
 SHOWN_MESSAGE = 500
+
+
+class EvidenceMissing(Exception):  # noqa: N818 - reads as what happened
+    """No assertion of a test failed, and some lack the evidence for a verdict."""
 
 
 @dataclass
@@ -39,13 +46,15 @@ class RecordedCall:
 class Recorder:
     """What one Python test did: the calls it made, in the order it made them, and the checks it evaluated.
 
-    ``secrets`` maps secret values that its server's definition brings into play to what is shown instead.
+    ``captures`` are the folders of the visits it made to agents, in their order. ``secrets`` maps
+    secret values that its server's definition brings into play to what is shown instead.
     """
 
     server: str = ""
     secrets: dict[str, str] = field(default_factory=dict)
     calls: list[RecordedCall] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    captures: list[CaseFolder] = field(default_factory=list)
 
     def begin(self, target: str, name: str, arguments: Mapping[str, Any] | None) -> RecordedCall:
         """Note a call before it is made, so that calls in flight at once keep their order."""
@@ -81,7 +90,7 @@ def is_python_case(item: pytest.Item) -> bool:
     if not isinstance(item, pytest.Function) or isinstance(item, CaseItem):
         return False
     return any(name.startswith(FIXTURE_PREFIX) for name in item.fixturenames) or any(
-        item.get_closest_marker(name) for name in (CASE_MARKER, CHECKS_MARKER)
+        item.get_closest_marker(name) for name in (ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER)
     )
 
 
@@ -110,8 +119,8 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
     recorder = recorder_of(item)
     outcome = _outcome(call, report)
     checks = [replace(check, rule=plain(check.rule)) for check in recorder.checks]
-    if outcome in ("failed", "xfailed"):
-        checks += _unexplained(recorder, call, report)
+    if outcome in ("failed", "inconclusive", "xfailed"):
+        checks += _unexplained(recorder, outcome, call, report)
     answers = [made.answer or Answer(made.arguments) for made in recorder.calls]
     suite, case = suite_and_id(item)
     sample = Sample(
@@ -134,16 +143,19 @@ def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:
     if report.skipped:
         return "xfailed" if hasattr(report, "wasxfail") else "skipped"
     error = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(error, EvidenceMissing):
+        return "inconclusive"
     incident = isinstance(error, INCIDENTS) or (isinstance(error, CallError) and error.is_incident)
     return "error" if incident or call.when == "setup" else "failed"
 
 
 def _unexplained(
-    recorder: Recorder, call: pytest.CallInfo[None], report: pytest.TestReport
+    recorder: Recorder, outcome: Outcome, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> Iterable[Check]:
-    """A failure that no recorded check explains, as a check of its own."""
+    """A failure, or a lack of evidence, that no recorded check explains, as a check of its own."""
     if all(check.passed for check in recorder.checks):
-        yield Check({"type": "python"}, "failed", _first_line(call, report))
+        status: CheckStatus = "inconclusive" if outcome == "inconclusive" else "failed"
+        yield Check({"type": "python"}, status, _first_line(call, report))
 
 
 def _message(
@@ -153,7 +165,8 @@ def _message(
 
     if outcome == "passed":
         return ""
-    return headline(checks) if outcome in ("failed", "xfailed") else _first_line(call, report)
+    wrong = ("failed", "inconclusive", "xfailed")
+    return headline(checks) if outcome in wrong else _first_line(call, report)
 
 
 def _first_line(call: pytest.CallInfo[None], report: pytest.TestReport) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mcpeval.collection import CaseItem
-from pytest_mcpeval.python_cases import INCIDENTS, is_python_case, python_sample, recorder_of
+from pytest_mcpeval.python_assertions import MarkedAssertionsFailed, judge_marked_assertions
+from pytest_mcpeval.python_cases import INCIDENTS, EvidenceMissing, is_python_case, python_sample, recorder_of
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.servers.errors import CallError
@@ -85,6 +86,7 @@ class PythonCases:
             item.obj = function
         if marked:
             self._judge(item, returned)
+        judge_marked_assertions(item)
         return result
 
     def _judge(self, item: pytest.Function, returned: list[object]) -> None:
@@ -115,7 +117,7 @@ def _tell(
 ) -> None:
     if isinstance(error, INCIDENTS):
         report.longrepr = str(error).replace(f"{item.config.rootpath}/", "")
-    elif isinstance(error, MarkedChecksFailed):
+    elif isinstance(error, (MarkedChecksFailed, MarkedAssertionsFailed, EvidenceMissing)):
         report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
     elif recorder_of(item).calls:
         report.sections.append((SECTION, _evidence(item, call, report)))

@@ -14,6 +14,7 @@ from pytest_mcpeval.servers.errors import ServerConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_mcpeval.kinds.agent.spec import Assertions
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 CASE_MARKER = "mcpeval_case"
 CHECKS_MARKER = "mcpeval_checks"
 SERVER_MARKER = "mcpeval_server"
-MARKERS = (CASE_MARKER, CHECKS_MARKER, SERVER_MARKER)
+ASSERT_MARKER = "mcpeval_assert"
+MARKERS = (ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER, SERVER_MARKER)
 CASE_KEYS = ("difficulty", "name", "project", "tags")
 
 
@@ -72,6 +74,8 @@ def marker_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Iterat
         found = _server_problems(marker, path, runtime)
     elif marker.name == CHECKS_MARKER:
         found = _checks_problems(marker, runtime.checks)
+    elif marker.name == ASSERT_MARKER:
+        found = _assert_problems(marker)
     else:
         found = _case_problems(marker)
     for problem in found:
@@ -125,6 +129,39 @@ def _place(name: str, at: Sequence[str | int], shorthand: tuple[str, ...]) -> st
         return ""
     shown = [part for part in at if part not in shorthand]
     return name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in shown) + ": "
+
+
+def marked_assertions(item: pytest.Item) -> Assertions | None:
+    """The assertions of all markers of a test, the closest marker winning kind by kind; None without any.
+
+    Raises:
+        ValueError: One is written wrongly; `marker_problems` says how.
+    """
+    from pytest_mcpeval.kinds.agent.load import assertions_of
+    from pytest_mcpeval.kinds.agent.schema import AssertionsModel
+
+    given: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers(ASSERT_MARKER))):
+        given.update(marker.kwargs)
+    return assertions_of(AssertionsModel.model_validate(given)) if given else None
+
+
+def _assert_problems(marker: pytest.Mark) -> Iterator[str]:
+    from pydantic import ValidationError
+
+    from pytest_mcpeval.kinds.agent.schema import AssertionsModel
+
+    if marker.args or not any(value not in (None, [], {}) for value in marker.kwargs.values()):
+        yield f'expected assertions as keywords, as in {ASSERT_MARKER}(must_call=["search"], max_steps=4)'
+    unknown = [name for name in marker.kwargs if name not in AssertionsModel.model_fields]
+    for name in unknown:
+        close = suggestion(name, AssertionsModel.model_fields)
+        yield f"unknown assertion {name!r}{close}; expected {', '.join(AssertionsModel.model_fields)}"
+    try:
+        AssertionsModel.model_validate({n: v for n, v in marker.kwargs.items() if n not in unknown})
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            yield f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
 def _case_problems(marker: pytest.Mark) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.base import Kind, Shape
 from pytest_mcpeval.loading import DataFileError, Document, Problem
-from pytest_mcpeval.loading.wording import closest, shown, suggestion
+from pytest_mcpeval.loading.wording import closest, likeness, shown, suggestion
 
 LEAVE_ALONE = "or leave the file alone with the ini key mcpeval_ignore"
 
@@ -42,10 +42,13 @@ def _unknown_shape(document: Document, kinds: Mapping[str, Kind[Any]]) -> Proble
     words = f"no known shape of data file. Known: {known}. Add the missing key, say `kind:`, {LEAVE_ALONE}"
     if isinstance(document.data, dict) and "mcpServers" in document.data:
         words = "servers are read from .mcp.json in the root directory, or from `servers:` in mcpeval.yaml"
-    for place, key in _keys(document.data):
-        meant = closest(key, (name for kind in kinds.values() for name in kind.shape_keys))
-        if meant is not None:
-            return document.problem(*place, key, message=f"{key}: did you mean {shown(meant)}? {words}")
+    names = [name for kind in kinds.values() for name in kind.shape_keys]
+    # A key that all kinds know may be near to one that tells them apart: the nearest of all is meant.
+    near = [(place, key, closest(key, names)) for place, key in _keys(document.data) if key not in names]
+    meant = [(place, key, name) for place, key, name in near if name is not None]
+    if meant:
+        place, key, name = max(meant, key=lambda one: likeness(one[1], one[2]))
+        return document.problem(*place, key, message=f"{key}: did you mean {shown(name)}? {words}")
     return Problem(document.path, 1, words)
 
 

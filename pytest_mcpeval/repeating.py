@@ -10,7 +10,15 @@ from typing import Any
 
 from pytest_mcpeval.samples import Outcome, Sample
 
-WORST_FIRST: tuple[Outcome, ...] = ("failed", "error", "tolerated", "xfailed", "skipped", "passed")
+WORST_FIRST: tuple[Outcome, ...] = (
+    "failed",
+    "error",
+    "inconclusive",
+    "tolerated",
+    "xfailed",
+    "skipped",
+    "passed",
+)
 
 LATENCY = "processingTimeMs"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pytest
 
+from pytest_mcpeval.collection import CaseItem
 from pytest_mcpeval.executing import (
     LABEL_ATTRIBUTE,
     OUTCOME_ATTRIBUTE,
@@ -19,11 +20,13 @@ from pytest_mcpeval.executing import (
 )
 from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
 from pytest_mcpeval.judging import Evaluation, SessionState, evaluate
+from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE
+from pytest_mcpeval.text import visible
 
 GATE_ATTRIBUTE = "mcpeval_gate"
 
@@ -99,6 +102,11 @@ class Reporter:
         if outcome == "tolerated":
             word = getattr(report, LABEL_ATTRIBUTE) or "TOLERATED"
             return word.lower(), word[0].lower(), (word, {"yellow": True})
+        if outcome == "inconclusive":
+            return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
+        label = getattr(report, LABEL_ATTRIBUTE, "")
+        if outcome == "skipped" and label:
+            return label.lower(), label[0].lower(), (label, {"yellow": True})
         if outcome == "error" and report.failed:
             return "error", "E", ("ERROR", {"red": True})
         return None
@@ -111,10 +119,34 @@ class Reporter:
             return report.outcome, "", ""
         return report.outcome, report.outcome[0].upper(), report.outcome.upper()
 
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """How the collected suites will be run, where their kinds have something to say."""
+        suites = {item.suite.key: item.suite for item in items if isinstance(item, CaseItem)}
+        return self._headers(suites.values())
+
+    def _headers(self, suites: Iterable[Suite[Any]]) -> list[str]:
+        by_kind: dict[str, list[Suite[Any]]] = {}
+        for suite in suites:
+            by_kind.setdefault(suite.kind, []).append(suite)
+        lines = [self.runtime.kind(name).session_header(found) for name, found in by_kind.items()]
+        return [visible(line) for line in lines if line]
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
         """Note what the workers will run, for a session that ends before their first report."""
+        if not self._ids_of_workers:
+            self._tell_headers(ids)
         self._ids_of_workers = ids
+
+    def _tell_headers(self, ids: Sequence[str]) -> None:
+        """With workers, nothing is collected here, and pytest asks for no lines."""
+        terminal_reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal_reporter is None or self.config.get_verbosity() < 0:
+            return
+        selected = {selection.suite for selection in selections_of(self.runtime, ids)}
+        for line in self._headers(suite for suite in self.runtime.suites if suite.key in selected):
+            terminal_reporter.ensure_newline()
+            terminal_reporter.write_line(line)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object, error: object | None) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -16,7 +18,7 @@ from pytest_mcpeval.reporting import Reporter
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.selecting import Selector
 from pytest_mcpeval.session_key import runtime_key
-from pytest_mcpeval.settings import settings_from
+from pytest_mcpeval.settings import Settings, settings_from
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -54,7 +56,8 @@ def take_part(config: pytest.Config) -> None:
         config.pluginmanager.register(reporter, "mcpeval-reporter")
         _register_html(config, reporter)
     if role == "controller":
-        config.pluginmanager.register(WorkerNotes(config.getoption("dist")), "mcpeval-worker-notes")
+        notes = WorkerNotes(config.getoption("dist"), runtime.settings)
+        config.pluginmanager.register(notes, "mcpeval-worker-notes")
 
 
 def _runtime(config: pytest.Config) -> Runtime:
@@ -101,10 +104,13 @@ def _register_html(config: pytest.Config, reporter: Reporter) -> None:
 class WorkerNotes:
     """Tells workers what only the controller knows."""
 
-    def __init__(self, distribution: str) -> None:
+    def __init__(self, distribution: str, settings: Settings) -> None:
         self._distribution = distribution
+        self._settings = settings
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """How items are distributed decides how far a worker may call ahead."""
+        """How items are distributed decides how far one may call ahead; folders of a run have one name."""
         node.workerinput["mcpeval_distribution"] = self._distribution
+        node.workerinput["mcpeval_session"] = json.dumps(asdict(self._settings.session))
+        node.workerinput["mcpeval_run_id"] = self._settings.run.run_id

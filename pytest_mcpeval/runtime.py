@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -38,7 +38,9 @@ TargetT = TypeVar("TargetT", bound=Target)
 class Runtime:
     """The state of one pytest process. Connections and targets open on first use and close with `close`.
 
-    ``fixtures`` are the fixture values of the case in hand, by name.
+    ``fixtures`` are the fixture values of the case in hand, by name. ``selected`` maps the key of a suite to
+    the cases that were selected to run, once that is known; with ``has_whole_files``, those of one suite all
+    run in this process.
     """
 
     def __init__(self, settings: Settings, kinds: Mapping[str, Kind[Any]], checks: CheckRegistry) -> None:
@@ -49,6 +51,8 @@ class Runtime:
         self.ahead = Ahead(self)
         self._suites: dict[Path, Suite[Any] | None] = {}
         self.fixtures: Mapping[str, Any] = {}
+        self.selected: Mapping[str, Sequence[str]] = {}
+        self.has_whole_files = True
         self._connections: Connections | None = None
         self._targets: dict[Hashable, Target] = {}
 

@@ -13,11 +13,12 @@ from typing import Any, Literal, cast
 
 CheckStatus = Literal["passed", "failed", "inconclusive"]
 
-Outcome = Literal["passed", "failed", "tolerated", "error", "skipped", "xfailed"]
+Outcome = Literal["passed", "failed", "inconclusive", "tolerated", "error", "skipped", "xfailed"]
 """How a case ended.
 
-``failed``: the target answered and was wrong. ``tolerated``: the same, but a gate decides. ``error``: the run
-could not ask. ``skipped`` and ``xfailed``: set aside by a mark, and counted apart.
+``failed``: the target answered and was wrong. ``inconclusive``: evidence is missing, so nobody knows.
+``tolerated``: it was wrong, but a gate decides. ``error``: the run could not ask. ``skipped`` and
+``xfailed``: set aside by a mark, and counted apart.
 """
 
 

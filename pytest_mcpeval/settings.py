@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from pytest_mcpeval.options import DATA_FILE_PATTERNS, DATASET_DIRECTORIES
+from pytest_mcpeval.browser.artifacts import new_run_id
+from pytest_mcpeval.browser.directive import DriverOptions
+from pytest_mcpeval.kinds.agent.options import RunOptions
+from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
+from pytest_mcpeval.options import DATA_FILE_PATTERNS, DATASET_DIRECTORIES, POOL_SIZE
+
+Inconclusive = Literal["fail", "skip"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +26,9 @@ class Settings:
 
     ``datasets`` are absolute directories; ``data_files`` and ``ignore`` are glob patterns. ``projects``,
     ``tags`` and ``difficulties`` select cases; empty means all. ``concurrency`` and ``runs`` override every
-    suite's own, ``overrides`` (kind → settings) those of all suites of a kind.
+    suite's own, ``overrides`` (kind → settings) those of all suites of a kind. ``inconclusive`` says what a
+    case without the evidence for a verdict does to the run. ``session`` is how sessions are named and begun,
+    ``run`` how agents are driven; ``plan`` is the file that is to hold what would be.
     """
 
     rootdir: Path
@@ -36,6 +45,10 @@ class Settings:
     report_directory: Path | None = None
     sarif_file: Path | None = None
     cache_directory: Path | None = None
+    session: SessionOptions = field(default_factory=SessionOptions)
+    inconclusive: Inconclusive = "skip"
+    run: RunOptions = field(default_factory=RunOptions)
+    plan: Path | None = None
 
 
 def settings_from(config: pytest.Config) -> Settings:
@@ -47,6 +60,7 @@ def settings_from(config: pytest.Config) -> Settings:
     """
     root = config.rootpath
     report, sarif = config.getoption("mcpeval_report"), config.getoption("mcpeval_sarif")
+    run = _run_options(config)
     return Settings(
         rootdir=root,
         datasets=tuple(_dataset_directories(config)),
@@ -57,11 +71,15 @@ def settings_from(config: pytest.Config) -> Settings:
         difficulties=frozenset(config.getoption("mcpeval_difficulty")),
         concurrency=config.getoption("mcpeval_concurrency"),
         runs=config.getoption("mcpeval_runs"),
-        overrides=_overrides(config),
+        overrides={**_overrides(config), "agent": {"options": run}},
         bless=config.getoption("mcpeval_bless"),
         report_directory=config.invocation_params.dir / report if report else None,
         sarif_file=config.invocation_params.dir / sarif if sarif else None,
         cache_directory=_cache_directory(config),
+        session=_session_options(config),
+        inconclusive=_inconclusive(config),
+        run=run,
+        plan=_plan(config),
     )
 
 
@@ -76,6 +94,16 @@ def _dataset_directories(config: pytest.Config) -> Iterator[Path]:
 
 
 def _overrides(config: pytest.Config) -> dict[str, dict[str, Any]]:
+    budgets = {
+        name: value
+        for name in ("call_budget", "wallclock_budget")
+        if (value := config.getoption(f"mcpeval_{name}")) is not None
+    }
+    found = {"session": budgets, "retrieval": _retriever(config)}
+    return {kind: settings for kind, settings in found.items() if settings}
+
+
+def _retriever(config: pytest.Config) -> dict[str, Any]:
     text = config.getoption("mcpeval_retriever")
     if text is None:
         return {}
@@ -87,9 +115,77 @@ def _overrides(config: pytest.Config) -> dict[str, dict[str, Any]]:
     from pytest_mcpeval.kinds.retrieval.retrievers import retriever_from_text
 
     try:
-        return {"retrieval": {"retriever": retriever_from_text(text, config.invocation_params.dir)}}
+        return {"retriever": retriever_from_text(text, config.invocation_params.dir)}
     except ValueError as error:
         raise pytest.UsageError(f"--mcpeval-retriever: {error}") from None
+
+
+def _session_options(config: pytest.Config) -> SessionOptions:
+    """What all processes of a run must agree on is decided by the first of them."""
+    worker = getattr(config, "workerinput", {})
+    if "mcpeval_session" in worker:
+        return SessionOptions(**json.loads(worker["mcpeval_session"]))
+    try:
+        return session_options(
+            config.rootpath,
+            config.getoption("mcpeval_name"),
+            resume=config.getoption("mcpeval_resume"),
+            restart=config.getoption("mcpeval_restart"),
+        )
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _inconclusive(config: pytest.Config) -> Inconclusive:
+    found = config.getini("mcpeval_inconclusive") or ("fail" if os.environ.get("CI") else "skip")
+    if found not in ("fail", "skip"):
+        raise pytest.UsageError(f"ini key mcpeval_inconclusive: expected fail or skip, found {found!r}")
+    return "fail" if found == "fail" else "skip"
+
+
+def _run_options(config: pytest.Config) -> RunOptions:
+    score_only = _directories(config, "mcpeval_score_only")
+    if score_only and config.getoption("mcpeval_capture_only"):
+        raise pytest.UsageError(
+            "--mcpeval-capture-only and --mcpeval-score-only exclude each other: give one"
+        )
+    # Workers get the id from the controller, so that a session has one folder for each agent.
+    run_id = getattr(config, "workerinput", {}).get("mcpeval_run_id") or new_run_id()
+    return RunOptions(
+        run_id=run_id,
+        runs_root=config.rootpath / "runs",
+        capture_only=config.getoption("mcpeval_capture_only"),
+        score_only=score_only,
+        baseline_runs=_directories(config, "mcpeval_baseline_run"),
+        driver=_driver_options(config),
+    )
+
+
+def _directories(config: pytest.Config, option: str) -> tuple[Path, ...]:
+    found = tuple(config.invocation_params.dir / name for name in config.getoption(option))
+    for directory in found:
+        if not directory.is_dir():
+            raise pytest.UsageError(f"--{option.replace('_', '-')}: there is no directory {directory}")
+    return found
+
+
+def _driver_options(config: pytest.Config) -> DriverOptions:
+    browser = config.getoption("mcpeval_browser")
+    return DriverOptions(
+        headed=config.getoption("mcpeval_headed") or None,
+        browser=str(config.invocation_params.dir / browser) if browser else None,
+        slow_mo_ms=config.getoption("mcpeval_slow_mo") or 0,
+        pool_size=config.getoption("mcpeval_pool_size") or POOL_SIZE,
+    )
+
+
+def _plan(config: pytest.Config) -> Path | None:
+    name = config.getoption("mcpeval_plan")
+    if name and not config.option.collectonly:
+        raise pytest.UsageError(
+            "--mcpeval-plan goes with --collect-only: nothing is driven when a plan is made"
+        )
+    return config.invocation_params.dir / name if name else None
 
 
 def _cache_directory(config: pytest.Config) -> Path | None:

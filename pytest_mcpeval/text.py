@@ -11,6 +11,7 @@ _UNSEEN = (
 )
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _INVISIBLE_RUN = re.compile(f"[{_UNSEEN}]+")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&@:])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -41,6 +42,11 @@ def _spelled(match: re.Match[str]) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def escaped_markdown(text: str) -> str:
+    """The text as literal Markdown on one line."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def shortened(text: str, limit: int) -> str:

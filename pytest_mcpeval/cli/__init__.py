@@ -9,7 +9,22 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from pytest_mcpeval import __version__
-from pytest_mcpeval.cli import init, schema, selftest, servers, snapshot, validate
+from pytest_mcpeval.cli import (
+    discover,
+    fetch_observability,
+    guard,
+    init,
+    install_browser,
+    interview,
+    report,
+    schema,
+    scope,
+    selftest,
+    servers,
+    snapshot,
+    validate,
+    validate_narrative,
+)
 
 COMMANDS = {
     "init": init,
@@ -18,6 +33,14 @@ COMMANDS = {
     "servers": servers,
     "selftest": selftest,
     "snapshot": snapshot,
+    "interview": interview,
+    "scope": scope,
+    "guard": guard,
+    "discover": discover,
+    "fetch-observability": fetch_observability,
+    "install-browser": install_browser,
+    "report": report,
+    "validate-narrative": validate_narrative,
 }
 
 EXIT_CODES = """\

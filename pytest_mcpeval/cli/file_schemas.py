@@ -1,6 +1,6 @@
 """JSON Schemas of data files, ``mcpeval.yaml`` and ``.mcp.json``, made from the models that read them.
 
-The models read every key in snake_case and in camelCase, so the schemas list both spellings. What a model's
+Most models read every key in snake_case and in camelCase, so the schemas list both spellings. What a model's
 validators demand beyond its fields is added here.
 """
 
@@ -57,6 +57,14 @@ def kind_schema(name: str) -> Schema:
     schema = _schema_of(models[name])
     schema["patternProperties"] = {f"^{PROVENANCE}": {}}
     return {"$schema": DIALECT, **schema, "title": f"pytest-mcpeval: {name}"}
+
+
+def agent_schema() -> Schema:
+    """The schema of a manifest, whose keys have one spelling; catalogues and the like are not in it."""
+    from pytest_mcpeval.kinds.agent.schema import ManifestModel
+
+    schema = ManifestModel.model_json_schema()
+    return {"$schema": DIALECT, **schema, "title": "pytest-mcpeval: manifest of an agent"}
 
 
 def project_schema() -> Schema:

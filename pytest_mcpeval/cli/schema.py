@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-NAMES = ("scenario", "retrieval", "corpus", "security", "mcpeval.yaml", ".mcp.json")
+NAMES = ("scenario", "retrieval", "corpus", "security", "agent", "session", "mcpeval.yaml", ".mcp.json")
 
 DESCRIPTION = """\
 Print a JSON Schema, with which editors complete and check data files. Save it, and begin a file with
@@ -16,6 +16,8 @@ Print a JSON Schema, with which editors complete and check data files. Save it, 
   retrieval     golden sets: queries with the tools they ought to find
   corpus        tool corpora that golden sets are measured on
   security      labelled corpora: tool descriptions that detectors ought to flag, or ought not to
+  agent         manifests of web agents
+  session       scenarios that an agent carries out with the attached servers
   mcpeval.yaml  servers and settings
   .mcp.json     servers
 """
@@ -39,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
     makers = {
         "scenario": file_schemas.scenario_schema,
+        "agent": file_schemas.agent_schema,
         "mcpeval.yaml": file_schemas.project_schema,
         ".mcp.json": file_schemas.mcp_json_schema,
     }

@@ -119,7 +119,7 @@ def checked(file: Path, runtime: Runtime) -> Checked:
     if suite is None:
         return Checked(f"{shown(file)}: read by other files")
     count = len(suite.cases)
-    return Checked(f"{shown(file)}: {_counted(count, 'case')} ({suite.kind})", count)
+    return Checked(f"{shown(file)}: {runtime.kind(suite.kind).described(suite)}", count)
 
 
 def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:

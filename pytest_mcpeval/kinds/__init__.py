@@ -16,12 +16,20 @@ def registered_kinds(checks: CheckRegistry, others: Iterable[Kind[Any]] = ()) ->
     Raises:
         ValueError: Two kinds have the same name.
     """
+    from pytest_mcpeval.kinds.agent.kind import AgentKind
     from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
     from pytest_mcpeval.kinds.scenario.kind import ScenarioKind
     from pytest_mcpeval.kinds.security.kind import SecurityKind
+    from pytest_mcpeval.kinds.session.kind import SessionKind
 
     kinds: dict[str, Kind[Any]] = {}
-    ours: tuple[Kind[Any], ...] = (ScenarioKind(checks), RetrievalKind(), SecurityKind())
+    ours: tuple[Kind[Any], ...] = (
+        ScenarioKind(checks),
+        RetrievalKind(),
+        SecurityKind(),
+        AgentKind(),
+        SessionKind(checks),
+    )
     for kind in (*ours, *others):
         if kind.name in kinds:
             raise ValueError(f"two kinds of evaluation are named {kind.name!r}: rename one")

@@ -154,6 +154,11 @@ class Kind(ABC, Generic[SpecT]):
         """
         return None
 
+    def described(self, suite: Suite[SpecT]) -> str:
+        """What is in a suite, in a few words, such as ``12 cases (scenario)``."""
+        count = len(suite.cases)
+        return f"{count} {'case' if count == 1 else 'cases'} ({self.name})"
+
     @abstractmethod
     def prepare(self, suite: Suite[SpecT], case: Case[SpecT], runtime: Runtime) -> None:
         """Make the target ready, in the item's set-up; what is raised here is an error, not a failure."""
@@ -243,9 +248,27 @@ class Kind(ABC, Generic[SpecT]):
         """
         return {}
 
+    def session_header(self, suites: Sequence[Suite[SpecT]]) -> str:
+        """A line on how the selected suites of this kind will be run; empty for none."""
+        return ""
+
+    def conclude(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> list[str]:
+        """Write what belongs to the run of a suite as a whole; sentences on what was written.
+
+        Called once, when the session ends, with the samples of the cases that ran.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        return []
+
     @abstractmethod
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The tables of this kind over all suites of the session (suite key → samples)."""
+
+    def notes(self, samples: Mapping[str, Sequence[Sample]]) -> list[str]:
+        """Sentences for the end of a terminal run, such as where files were written (suite key → samples)."""
+        return []
 
     def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
         """The charts of this kind over all suites of the session (suite key → samples), for html."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 SHOWN_CHARACTERS = 60
 
@@ -42,6 +42,11 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
     folded = {_folded(candidate): candidate for candidate in candidates}
     matches = get_close_matches(_folded(word), folded, n=1, cutoff=0.6)
     return folded[matches[0]] if matches else None
+
+
+def likeness(word: str, candidate: str) -> float:
+    """How near a word is to a candidate, from 0 to 1; case, ``-`` and ``_`` do not count."""
+    return SequenceMatcher(None, _folded(candidate), _folded(word)).ratio()
 
 
 def suggestion(word: str, candidates: Iterable[str]) -> str:

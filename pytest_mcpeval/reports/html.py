@@ -11,34 +11,23 @@ import pytest
 
 from pytest_mcpeval.gates import GateResult, gate_nodeid
 from pytest_mcpeval.reports.charts import svg
+from pytest_mcpeval.reports.html_exhibits import exhibited
+from pytest_mcpeval.reports.html_parts import (
+    COLOURS,
+    FIGURE,
+    LABEL,
+    TONES,
+    block,
+    cells,
+    coloured,
+    grid,
+    shown,
+)
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Check, Sample, samples_from_json
 from pytest_mcpeval.tables import Table
-from pytest_mcpeval.text import shortened, visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.reporting import Reporter
-
-SHOWN_CHARACTERS = 20_000
-GOOD, FAIR, BAD = "#2e7d32", "#b26a00", "#c62828"
-COLOURS = {
-    "passed": GOOD,
-    "failed": BAD,
-    "inconclusive": FAIR,
-    "not_evaluated": FAIR,
-    "not_set": FAIR,
-    "error": BAD,
-}
-TONES = {"": "inherit", "good": GOOD, "fair": FAIR, "bad": BAD}
-
-TABLE = "border-collapse:collapse;margin:0 16px 16px 0;display:inline-table;vertical-align:top"
-CAPTION = "text-align:left;font-weight:bold;padding:4px 0"
-CELL = "border:1px solid #e6e6e6;padding:3px 8px;text-align:left;vertical-align:top"
-FIGURE = "border:1px solid #e6e6e6;padding:3px 8px;text-align:right;white-space:nowrap"
-LABEL = "margin:8px 0 2px;font-weight:bold"
-TEXT = (
-    "white-space:pre-wrap;overflow-wrap:anywhere;color:#333;background:#f6f6f6;padding:6px;margin:0;"
-    "max-height:24em;overflow:auto"
-)
 
 
 class HtmlReport:
@@ -77,7 +66,7 @@ class HtmlReport:
         evaluation = self._reporter.evaluation
         if evaluation is None or not (evaluation.suites or evaluation.gates):
             return
-        verdict = _coloured(evaluation.verdict.replace("_", " "), COLOURS[evaluation.verdict])
+        verdict = coloured(evaluation.verdict.replace("_", " "), COLOURS[evaluation.verdict])
         prefix.append(f"<h3>mcpeval: {verdict}</h3>")
         if evaluation.gates:
             prefix.append(_gates(evaluation.gates))
@@ -98,91 +87,81 @@ def _kind_and_latency(report: pytest.TestReport) -> tuple[str, str]:
     if "mcpeval_gate" in properties:
         return "gate", ""
     latency = properties.get("mcpeval_latency_ms")
-    tolerated = ", tolerated" if properties.get("mcpeval_outcome") == "tolerated" else ""
-    kind = f"{properties.get('mcpeval_kind', '')}{tolerated}"
+    outcome = str(properties.get("mcpeval_outcome", ""))
+    apart = f", {outcome}" if outcome in ("tolerated", "inconclusive") else ""
+    kind = f"{properties.get('mcpeval_kind', '')}{apart}"
     return kind, f"{float(str(latency)):.0f} ms" if latency else ""
-
-
-def _shown(text: str) -> str:
-    return escape(visible(shortened(text, SHOWN_CHARACTERS)))
-
-
-def _coloured(text: str, colour: str) -> str:
-    return f'<span style="color:{colour}">{_shown(text)}</span>'
-
-
-def _grid(title: str, rows: Iterable[str]) -> str:
-    caption = f'<caption style="{CAPTION}">{_shown(title)}</caption>' if title else ""
-    return f'<table style="{TABLE}">{caption}<tbody>{"".join(rows)}</tbody></table>'
-
-
-def _cells(*contents: str, style: str = CELL) -> str:
-    return "".join(f'<td style="{style}">{content}</td>' for content in contents)
 
 
 def _gates(gates: Iterable[GateResult]) -> str:
     rows = (
         "<tr>"
-        + _cells(
-            _coloured(gate.verdict.replace("_", " "), COLOURS[gate.verdict]),
-            _shown(gate_nodeid(gate)),
-            _shown(gate.message),
+        + cells(
+            coloured(gate.verdict.replace("_", " "), COLOURS[gate.verdict]),
+            shown(gate_nodeid(gate)),
+            shown(gate.message),
         )
         + "</tr>"
         for gate in gates
     )
-    return f"<div>{_grid('Gates', rows)}</div>"
+    return f"<div>{grid('Gates', rows)}</div>"
 
 
 def _table(table: Table) -> str:
-    return _grid(table.title, _rows(table))
+    return grid(table.title, _rows(table))
 
 
 def _rows(table: Table) -> Iterator[str]:
     if any(table.header):
-        name, *figures = (_shown(cell) for cell in table.header)
-        yield f"<tr>{_cells(name)}{_cells(*figures, style=FIGURE)}</tr>"
+        name, *figures = (shown(cell) for cell in table.header)
+        yield f"<tr>{cells(name)}{cells(*figures, style=FIGURE)}</tr>"
     for row in table.rows:
         name, *others, last = row.cells
-        figures = [*(_shown(cell) for cell in others), _coloured(last, TONES[row.tone])]
-        yield f"<tr>{_cells(_shown(name))}{_cells(*figures, style=FIGURE)}</tr>"
+        figures = [*(shown(cell) for cell in others), coloured(last, TONES[row.tone])]
+        yield f"<tr>{cells(shown(name))}{cells(*figures, style=FIGURE)}</tr>"
 
 
 def _evidence_of_all(samples: Sequence[Sample]) -> Iterator[str]:
     for sample in samples:
         if len(samples) > 1:
-            yield f'<p style="{LABEL}">{_shown(sample.id)}: {_shown(sample.label or sample.outcome)}</p>'
+            yield f'<p style="{LABEL}">{shown(sample.id)}: {shown(sample.label or sample.outcome)}</p>'
         yield from _evidence(sample)
 
 
 def _evidence(sample: Sample) -> Iterator[str]:
     if sample.checks:
-        yield _grid("Checks", map(_check, sample.checks))
+        yield grid("Checks", map(_check, sample.checks))
     answers = sample.run.get("answers", [])
     for number, call in enumerate(sample.measured.get("calls", [])):
         yield from _call(call, answers[number] if number < len(answers) else {})
+    transcript = sample.measured.get("transcript", [])
+    if transcript:
+        yield grid("Transcript", map(_transcript_line, transcript))
+    for exhibit in sample.run.get("exhibits", ()):
+        yield from exhibited(exhibit)
 
 
 def _check(check: Check) -> str:
-    status = _coloured(check.status, COLOURS[check.status])
+    status = coloured(check.status, COLOURS[check.status])
     step = [f"step {check.step}"] if check.step else []
-    return f"<tr>{_cells(status, *step, _shown(check.name), _shown(check.message))}</tr>"
+    return f"<tr>{cells(status, *step, shown(check.name), shown(check.message))}</tr>"
+
+
+def _transcript_line(line: Mapping[str, Any]) -> str:
+    names = ("id", "tool", "args_summary", "result_shape", "blocked_tool", "justification")
+    return f"<tr>{cells(*(shown(str(line.get(name) or '')) for name in names))}</tr>"
 
 
 def _call(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[str]:
-    yield _block(f"arguments of {call['target']} {call['name']}", _json(call["arguments"]))
+    yield block(f"arguments of {call['target']} {call['name']}", _json(call["arguments"]))
     if "text" in answer:
         title = "response (error)" if answer.get("isError") else "response"
-        yield _block(title, answer["text"])
+        yield block(title, answer["text"])
     if answer.get("structured") is not None:
-        yield _block("structured content", _json(answer["structured"]))
+        yield block("structured content", _json(answer["structured"]))
     if answer.get("stderr"):
-        yield _block("the server's stderr ends with", answer["stderr"])
+        yield block("the server's stderr ends with", answer["stderr"])
 
 
 def _json(data: Any) -> str:
     return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=2)
-
-
-def _block(title: str, text: str) -> str:
-    return f'<p style="{LABEL}">{_shown(title)}</p><pre style="{TEXT}">{_shown(text)}</pre>'

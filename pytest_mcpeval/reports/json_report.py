@@ -140,7 +140,7 @@ def _steady_message(sample: Sample) -> str:
 
 
 def _is_failure(sample: Sample) -> bool:
-    return sample.outcome in ("failed", "tolerated", "error")
+    return sample.outcome in ("failed", "inconclusive", "tolerated", "error")
 
 
 def _failure(sample: Sample) -> dict[str, Any]:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.tables import Table
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text import escaped_markdown as escaped
 
 if TYPE_CHECKING:
     from pytest_mcpeval.judging import Evaluation
     from pytest_mcpeval.samples import Sample
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&@:])")
-
 
 def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> None:
     """Write the report; ``started`` is an ISO time."""
     write_atomically(path, "\n".join(_lines(evaluation, started, seconds)) + "\n")
-
-
-def escaped(text: str) -> str:
-    """Untrusted text as literal Markdown on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def _lines(evaluation: Evaluation, started: str, seconds: float) -> Iterator[str]:
@@ -69,7 +61,7 @@ def _failures(evaluation: Evaluation) -> Iterator[str]:
         (suite.key, sample)
         for suite in evaluation.suites
         for sample in suite.samples
-        if sample.outcome in ("failed", "tolerated", "error")
+        if sample.outcome in ("failed", "inconclusive", "tolerated", "error")
     ]
     if failed:
         yield ""
@@ -85,5 +77,5 @@ def _failure(key: str, sample: Sample) -> Iterator[str]:
     yield escaped(sample.message)
     yield ""
     for check in sample.checks:
-        mark = "x" if check.passed else " "
+        mark = {"passed": "x", "failed": " ", "inconclusive": "?"}[check.status]
         yield f"- [{mark}] {escaped(check.name)}: {escaped(check.message)}"

@@ -12,7 +12,9 @@ from pytest_mcpeval.samples import Sample
 
 def not_passed(samples: Iterable[Sample]) -> list[Sample]:
     """The samples of cases that have something to explain."""
-    return [sample for sample in samples if sample.outcome in ("failed", "tolerated", "error")]
+    return [
+        sample for sample in samples if sample.outcome in ("failed", "error", "inconclusive", "tolerated")
+    ]
 
 
 def word_of(sample: Sample) -> str:

@@ -22,6 +22,7 @@ FIGURES_WIDTH = 30
 """Columns left to the right of names."""
 LONGEST_NAME = 70
 SHOWN_TOLERATED = 20
+SHOWN_INCONCLUSIVE = 5
 MARKUP: dict[Tone, dict[str, bool]] = {
     "": {},
     "good": {"green": True},
@@ -38,7 +39,8 @@ def print_summary(
     quiet = reporter.config.get_verbosity() < 0
     gates = [gate for gate in evaluation.gates if not quiet or gate.verdict != "passed"]
     tables = [table for table in evaluation.tables if table.rows]
-    if not (tables or gates or evaluation.notes or report_directory):
+    inconclusive = reporter.getreports("inconclusive")
+    if not (tables or gates or evaluation.notes or report_directory or inconclusive):
         return
     section = _Section(reporter)
     if quiet:
@@ -47,6 +49,8 @@ def print_summary(
         reporter.section("mcpeval")
         section.tables(tables)
         section.tolerated(list(_tolerated(evaluation)))
+    if not quiet or any(report.failed for report in inconclusive):
+        section.inconclusive(inconclusive)
     section.gates(gates)
     for note in evaluation.notes:
         reporter.write_line(visible(note))
@@ -119,6 +123,18 @@ class _Section:
         if len(shown) < len(lines):
             self._reporter.write_line(f"  … and {len(lines) - len(shown)} more (-v lists all)")
 
+    def inconclusive(self, reports: Sequence[pytest.TestReport]) -> None:
+        if not reports:
+            return
+        self._reporter.write_line(f"Inconclusive ({len(reports)}; evidence is missing)", bold=True)
+        for report in reports if self._verbose else reports[:SHOWN_INCONCLUSIVE]:
+            self._reporter.write_line(f"  {visible(report.nodeid)}", yellow=True)
+            for line in _words_of(report).splitlines():
+                self._reporter.write_line(f"    {visible(line)}".rstrip())
+        if len(reports) > SHOWN_INCONCLUSIVE and not self._verbose:
+            left = len(reports) - SHOWN_INCONCLUSIVE
+            self._reporter.write_line(f"  … and {left} more (-v lists all)")
+
     def gates(self, gates: Sequence[GateResult]) -> None:
         if gates:
             self._reporter.write_line("Gates", bold=True)
@@ -140,6 +156,11 @@ class _Section:
     def verdict(self, verdict: Verdict) -> None:
         self._reporter.write("verdict: ", bold=True)
         self._reporter.write_line(_words(verdict), **_markup(verdict))
+
+
+def _words_of(report: pytest.TestReport) -> str:
+    """What a report says, whether it counts as failed or as skipped."""
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
 
 
 def _words(verdict: Verdict) -> str:

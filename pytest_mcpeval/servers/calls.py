@@ -39,6 +39,13 @@ async def call_tool(
     Raises:
         CallError: No answer that could be judged; ``unknown_tool`` if the server lists no such tool.
     """
+    return (await call_tool_verbatim(session, name, arguments, timeout))[0]
+
+
+async def call_tool_verbatim(
+    session: Session, name: str, arguments: Mapping[str, Any] | None, timeout: float
+) -> tuple[Response, types.CallToolResult]:
+    """Like `call_tool`, with the result as the server sent it beside what is reduced from it."""
     # Not Client.call_tool: it lists all tools before the first answer, and it keeps back a result that breaks
     # its output schema, which is for the checks to judge.
     params = types.CallToolRequestParams(name=name, arguments=dict(arguments or {}))
@@ -63,7 +70,7 @@ async def call_tool(
     if result.is_error:
         await _require_tool(session, name, timeout)
     schema = next((tool.output_schema for tool in session.tools or () if tool.name == name), None)
-    return replace(content.tool_response(result), latency_ms=latency, output_schema=schema)
+    return replace(content.tool_response(result), latency_ms=latency, output_schema=schema), result
 
 
 async def read_resource(session: Session, uri: str, timeout: float) -> Response:

@@ -13,6 +13,8 @@ from pytest_mcpeval.servers.tools import Tool
 from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.servers.session import Session
     from pytest_mcpeval.servers.thread import ConnectionThread
@@ -130,6 +132,14 @@ class Connection:
         from pytest_mcpeval.servers import calls
 
         return self._start(calls.call_tool, name, arguments, timeout)
+
+    def start_tool_verbatim(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
+    ) -> Future[tuple[Response, CallToolResult]]:
+        """Like `start_tool`; beside the response, the future has the result as the server sent it."""
+        from pytest_mcpeval.servers import calls
+
+        return self._start(calls.call_tool_verbatim, name, arguments, timeout)
 
     def read_resource(self, uri: str, *, timeout: float = DEFAULT_TIMEOUT) -> Response:
         """Read a resource.

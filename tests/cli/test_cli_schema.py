@@ -15,6 +15,8 @@ from pytest_mcpeval.cli.schema import NAMES
 from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import load
+from tests.agent.captured_runs import case as agent_case
+from tests.agent.captured_runs import manifest
 
 ROOT = Path(__file__).parents[2]
 SUITES = sorted(
@@ -61,6 +63,9 @@ BUNDLED = [
     (".mcp.json", ".mcp.json"),
     ("retrieval", "datasets/retrieval/golden_v1.json"),
     ("corpus", "datasets/retrieval/tools_v1.json"),
+    ("security", "datasets/security/attacks_v1.json"),
+    ("agent", "datasets/agents/people-directory/agent.yaml"),
+    ("session", "datasets/sessions/handover.scenarios.yaml"),
 ]
 
 
@@ -78,8 +83,17 @@ def test_the_default_is_the_scenario_schema(capsys: pytest.CaptureFixture[str]) 
 def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
     good, bad = {
         "scenario": (suite(tags=["x"]), suite(tag=["x"])),
+        "agent": (
+            manifest(agent_case("a", must_call=["x"])),
+            manifest(agent_case("a", must_cal=["x"])),
+        ),
         "mcpeval.yaml": (
-            {"servers": {"s": {"command": "x"}}, "scenario": [{"files": "docs/**", "toolPrefix": "x"}]},
+            {
+                "servers": {"s": {"command": "x"}},
+                "scenario": [{"files": "docs/**", "toolPrefix": "x", "gates": {"passRate": 0.5}}],
+                "retrieval": [{"gates": {"floors": {"mrr": 0.5}}}],
+                "agent": [{"gates": {"maxInconclusive": 1}}],
+            },
             {"servers": {"s": {"command": "x"}}, "scenario": [{"file": "docs/**"}]},
         ),
         "retrieval": (golden(notes="x"), golden(note="x")),
@@ -90,6 +104,10 @@ def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
         "security": (
             corpus(tool={"name": "x", "inputSchema": {}}),
             corpus(tool={"name": "x", "parameters": {}}),
+        ),
+        "session": (
+            {"agent": "python:a:b", "scenarios": [{"description": "x", "targetsMcps": ["y"]}]},
+            {"agent": "python:a:b", "scenarios": [{"description": "x", "targets": ["y"]}]},
         ),
         ".mcp.json": (
             {"mcpServers": {"s": {"url": "http://x", "alwaysAllow": ["y"]}}},

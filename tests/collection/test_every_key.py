@@ -19,7 +19,7 @@ PROJECT_FILES = ["datasets/mcpeval.yaml", ".mcp.json"]
 SUITES = [name for name in DATASETS if name not in PROJECT_FILES]
 
 # Below these keys every name is the author's own: arguments, JSON schemas, environment variables.
-FREE_BELOW = {"input", "schema", "env", "headers", "tools"}
+FREE_BELOW = {"args", "arguments", "input", "schema", "env", "headers", "tools"}
 # The names of these mappings are used elsewhere, and a typo in one is an error where it is used.
 USED_ELSEWHERE = {"servers", "mcpServers", "capture"}
 

@@ -94,7 +94,7 @@ def test_mistakes_know_the_kinds_of_a_conftest(project: Project, run: RunPytest)
     project.write("datasets/deep/mcpeval.yaml", "words:\n- limits: 5")
     run().stdout.fnmatch_lines(
         [
-            'datasets/a.yaml:1: word: did you mean "words"? * list (security); a `words:` list (words)*',
+            'datasets/a.yaml:1: word: did you mean "words"? * list (retrieval); *a `words:` list (words)*',
             'datasets/deep/mcpeval.yaml:2: words[[]0]: unknown key "limits" (did you mean "limit"?)',
         ]
     )

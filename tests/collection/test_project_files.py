@@ -135,11 +135,11 @@ def test_paths_of_baselines_are_relative_to_their_file(small: Project) -> None:
         (
             "scenari: []",
             '1: unknown key "scenari" (did you mean "scenario"?): '
-            "expected `servers`, `scenario`, `retrieval`, `security`",
+            "expected `servers`, `scenario`, `retrieval`, `security`, `agent`, `session`",
         ),
         (
             "- scenario",
-            "1: expected a mapping with `servers`, `scenario`, `retrieval`, `security`, found a list",
+            "1: expected a mapping with `servers`, `scenario`, `retrieval`, `security`, `agent`, `session`, ",
         ),
         (
             "scenario: {server: tiny}",

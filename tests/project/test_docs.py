@@ -16,10 +16,15 @@ from pydantic import BaseModel
 from pytest_mcpeval import hooks, plugin
 from pytest_mcpeval.cli import COMMANDS
 from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds.agent import schema as agents
+from pytest_mcpeval.kinds.agent.load import manifest_of
 from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.scenario import schema
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.security import schema as security
+from pytest_mcpeval.kinds.session import schema as session
+from pytest_mcpeval.kinds.session.execution.settings import AgentModel, PagesModel, StepModel
+from pytest_mcpeval.loading import load
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.servers.schema import ServerEntry
 from pytest_mcpeval.settings import Settings
@@ -88,7 +93,25 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("security.md", security.SecuritySettings),
         ("security.md", security.EntryModel),
         ("security.md", security.DetectorGatesModel),
+        ("sessions.md", session.SessionSettings),
+        ("sessions.md", session.ScenarioModel),
+        ("sessions.md", session.DispositionModel),
+        ("sessions.md", session.GatesModel),
+        ("session-guard.md", StepModel),
+        ("session-guard.md", AgentModel),
+        ("session-guard.md", PagesModel),
         ("servers.md", ServerEntry),
+        ("agents.md", agents.ManifestModel),
+        ("agents.md", agents.InteractionModel),
+        ("agents.md", agents.AssertionsModel),
+        ("agents.md", agents.CallModel),
+        ("agents.md", agents.AgentSettings),
+        ("agents.md", agents.GatesModel),
+        ("agents.md", agents.ObservabilityModel),
+        ("agents.md", agents.UiModel),
+        ("agents.md", agents.LangfuseModel),
+        ("agents.md", agents.OtelModel),
+        ("agents.md", agents.PhoenixModel),
     ],
 )
 def test_every_key_is_documented(page: str, model: type[BaseModel]) -> None:
@@ -130,8 +153,12 @@ def test_examples_load(block: CodeBlock, tmp_path: Path) -> None:
         assert data["mcpServers"].keys() <= suite.servers.keys()
     elif isinstance(data, list):
         assert [BUILTIN.parse(rule).name for rule in data]
+    elif "apiVersion" in data:
+        assert manifest_of(load(write(tmp_path / "agent.yaml", block.text))).cases
     elif "tests" in data:
         load_scenario(block, tmp_path)
+    elif "scenarios" in data:
+        load_session(block, data, tmp_path)
     else:
         load_project_file(block, data, tmp_path)
 
@@ -142,6 +169,16 @@ def load_scenario(block: CodeBlock, directory: Path) -> None:
     suite = runtime_at(directory).suite(write(directory / "example.yaml", block.text))
     assert suite is not None
     assert suite.cases
+
+
+def load_session(block: CodeBlock, data: Any, directory: Path) -> None:
+    server = {"command": "a-server"}
+    write(
+        directory / "mcpeval.yaml", yaml.safe_dump({"servers": dict.fromkeys(data["dispositions"], server)})
+    )
+    suite = runtime_at(directory).suite(write(directory / "example.scenarios.yaml", block.text))
+    assert suite is not None
+    assert len(suite.cases) == len(data["scenarios"]) + 1
 
 
 def load_project_file(block: CodeBlock, data: Any, directory: Path) -> None:

@@ -38,12 +38,14 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert eval(printed(code)) == ["pytest_mcpeval"]
 
 
-@pytest.mark.parametrize("name", ["Check", "CaseClient", "CallError", "Kind", "check_type"])
+@pytest.mark.parametrize("name", ["Check", "CaseClient", "CallError", "Kind", "Toolbox", "check_type"])
 def test_names_are_loaded_without_mcp(name: str) -> None:
     code = f"import sys; from pytest_mcpeval import {name}; print('mcp' in sys.modules)"
     assert printed(code) == "False\n"
 
 
-@pytest.mark.parametrize("name", ["CallError", "CheckFailed", "CheckSpecError", "ServerStartError"])
+@pytest.mark.parametrize(
+    "name", ["CallError", "CallRefused", "CheckFailed", "CheckSpecError", "ServerStartError"]
+)
 def test_errors_are_shown_under_their_public_name(name: str) -> None:
     assert getattr(pytest_mcpeval, name).__module__ == "pytest_mcpeval"

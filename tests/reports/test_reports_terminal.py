@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.reports.markdown import escaped
 from pytest_mcpeval.samples import Check, Sample, samples_from_json, samples_to_json
+from pytest_mcpeval.text import escaped_markdown as escaped
 from tests.support import Project, Run, case, failing
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")

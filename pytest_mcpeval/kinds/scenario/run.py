@@ -219,7 +219,8 @@ def headline(checks: Iterable[Check]) -> str:
     wrong = [check for check in listed if check.status == "failed"] or [c for c in listed if not c.passed]
     if not wrong:
         return ""
-    count = f"{len(wrong)} of {len(listed)} checks failed: " if len(listed) > 1 else ""
+    status = "failed" if wrong[0].status == "failed" else "inconclusive"
+    count = f"{len(wrong)} of {len(listed)} checks {status}: " if len(listed) > 1 else ""
     return f"{count}{wrong[0].name}: {wrong[0].message}"
 
 

@@ -1,0 +1,1 @@
+"""A small chat agent on a web page, over a directory of people."""

@@ -1,0 +1,295 @@
+"""A Chromium that Playwright for Python drives. Imports playwright only when a browser is started."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.browser.artifacts import write_private
+from pytest_mcpeval.browser.control import (
+    ACTION_MS,
+    COMMAND_SECONDS,
+    PAGE_SCRIPT,
+    PageError,
+    launch_words,
+    words_of,
+)
+from pytest_mcpeval.browser.directive import Directive, DriverOptions, PageAction
+from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.finding import find_browser, is_headed
+from pytest_mcpeval.browser.login import (
+    Authorization,
+    authorization_of,
+    redacted_archive,
+    secrets_of,
+    storage_state_of,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser as Chromium
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Playwright, Request
+
+CONSOLE_LINES = 2_000
+LAUNCH_MS = 30_000
+
+
+class PlaywrightBrowser:
+    """The browser of one process, used from one thread."""
+
+    def __init__(self, options: DriverOptions) -> None:
+        """Find a browser, without starting it.
+
+        Raises:
+            BrowserError: Playwright or a browser is missing.
+        """
+        if find_spec("playwright") is None:
+            raise BrowserError(
+                "playwright is not installed: run `pip install pytest-mcpeval[browser]`, then "
+                "`pytest-mcpeval install-browser`"
+            )
+        self._options = options
+        self._executable = find_browser(options)
+        self._headed = is_headed(options)[0]
+        self._playwright: Playwright | None = None
+        self._chromium: Chromium | None = None
+        self._watchdog = Watchdog()
+        self.name = f"{self._executable.name} (Playwright)"
+
+    @contextmanager
+    def page(self, directive: Directive, slot: int) -> Iterator[PlaywrightPage]:
+        """A page in a fresh context, with the directive's login."""
+        with self.fresh_page(authorization_of(directive), storage_state_of(directive)) as page:
+            yield page
+
+    @contextmanager
+    def fresh_page(
+        self, authorization: Authorization | None = None, state: Mapping[str, Any] | None = None
+    ) -> Iterator[PlaywrightPage]:
+        """A page in a fresh context, on the thread that calls.
+
+        Raises:
+            BrowserError: The browser does not start.
+            PageError: The context cannot be made.
+        """
+        from playwright.sync_api import Error
+
+        context: BrowserContext | None = None
+        try:
+            context = self._running().new_context(accept_downloads=False, storage_state=state)  # type: ignore[arg-type]
+            context.tracing.start(snapshots=True)
+            page = PlaywrightPage(context, self._watchdog, authorization)
+        except Error as error:
+            _close(context)
+            raise PageError(f"no page could be opened: {words(error)}") from None
+        try:
+            yield page
+        finally:
+            _close(context)
+
+    def _running(self) -> Chromium:
+        if self._chromium is not None and self._chromium.is_connected():
+            return self._chromium
+        self.close()
+        from playwright.sync_api import Error, sync_playwright
+
+        try:
+            self._playwright = sync_playwright().start()
+            self._chromium = self._playwright.chromium.launch(
+                executable_path=self._executable,
+                headless=not self._headed,
+                slow_mo=self._options.slow_mo_ms,
+                timeout=LAUNCH_MS,
+            )
+        except (Error, OSError) as error:
+            self.close()
+            raise BrowserError(f"{self._executable} does not start: {launch_words(str(error))}") from None
+        self._watchdog = Watchdog(_process_id(self._chromium))
+        self.name = f"Chromium {self._chromium.version} (Playwright)"
+        return self._chromium
+
+    def close(self) -> None:
+        """End the browser and Playwright."""
+        chromium, self._chromium = self._chromium, None
+        playwright, self._playwright = self._playwright, None
+        # Either may be gone already: crashed, or killed.
+        if chromium is not None:
+            with suppress(Exception):
+                chromium.close()
+        if playwright is not None:
+            with suppress(Exception):
+                playwright.stop()
+
+
+def _process_id(chromium: Chromium) -> int:
+    processes = chromium.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    return next(int(process["id"]) for process in processes if process["type"] == "browser")
+
+
+class Watchdog:
+    """Kills a browser that does not answer: for some calls Playwright would wait for ever."""
+
+    def __init__(self, process_id: int | None = None) -> None:
+        self._process_id = process_id
+
+    @contextmanager
+    def watching(self, seconds: float) -> Iterator[None]:
+        """A call that is to end within the time."""
+        timer = Timer(seconds, self._kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _kill(self) -> None:
+        if self._process_id is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._process_id, signal.SIGKILL)
+
+
+def _close(context: BrowserContext | None) -> None:
+    if context is not None:
+        with suppress(Exception):
+            context.close()
+
+
+class PlaywrightPage:
+    """A `PageControl`: one page in a context of its own."""
+
+    def __init__(
+        self, context: BrowserContext, watchdog: Watchdog, authorization: Authorization | None = None
+    ) -> None:
+        self._context = context
+        self._watchdog = watchdog
+        self._secrets = secrets_of(authorization)
+        self._console: list[str] = []
+        self._sent = 0
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(ACTION_MS)
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self._note(f"[error] {error}"))
+        self.page.on("request", self._on_request)
+        if authorization is not None:
+            authorize(self.page, authorization)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        self._note(f"[{message.type}] {message.text}")
+
+    def _note(self, line: str) -> None:
+        if len(self._console) < CONSOLE_LINES:
+            self._console.append(line)
+
+    def _on_request(self, request: Request) -> None:
+        self._sent += request.method != "GET"
+
+    @contextmanager
+    def _told(self, what: str, seconds: float = 0) -> Iterator[None]:
+        """Errors of Playwright in our words; a call that takes longer than its own limit ends the browser."""
+        from playwright.sync_api import Error
+
+        try:
+            with self._watchdog.watching(seconds + COMMAND_SECONDS):
+                yield
+        except Error as error:
+            raise PageError(f"{what}: {words(error)}") from None
+
+    def navigate(self, url: str, timeout_ms: int) -> None:
+        """Open a URL, until the page has loaded."""
+        try:
+            with self._told(f"{url} does not load", timeout_ms / 1000):
+                self.page.goto(url, timeout=timeout_ms)
+        except PageError:
+            # Commands would wait for a page that is still to come.
+            with suppress(Exception):
+                self._context.new_cdp_session(self.page).send("Page.stopLoading")
+            raise
+
+    def act(self, action: PageAction) -> None:
+        """Click, select or fill."""
+        first = self.page.locator(action.selector).first
+        with self._told(f"cannot {action.action} {action.selector}", ACTION_MS / 1000):
+            if action.action == "click":
+                first.click()
+            elif action.action == "select":
+                first.select_option(action.value)
+            else:
+                first.fill(action.value or "")
+
+    def fill(self, selector: str, text: str) -> None:
+        """Put a text into a field, which then has the focus."""
+        with self._told(f"cannot fill {selector}", ACTION_MS / 1000):
+            self.page.locator(selector).first.fill(text)
+
+    def press_enter(self) -> None:
+        """Press Enter."""
+        with self._told("cannot press Enter"):
+            self.page.keyboard.press("Enter")
+
+    def command(self, name: str, argument: Any = None) -> Any:
+        """Run a command of ``page.js``."""
+        with self._told("the page cannot be read"):
+            return self.page.evaluate(PAGE_SCRIPT, [name, argument])
+
+    def screenshot(self) -> bytes:
+        """What the window shows."""
+        with self._told("no screenshot could be taken"):
+            return self.page.screenshot()
+
+    def requests_sent(self) -> int:
+        """How many requests other than GET were made."""
+        return self._sent
+
+    def wait(self, milliseconds: int) -> None:
+        """Let time pass; events of the page are handled meanwhile."""
+        with self._told("the page cannot be waited for"):
+            self.page.wait_for_timeout(milliseconds)
+
+    def console(self) -> str:
+        """The messages on the console so far."""
+        return "".join(f"{line}\n" for line in self._console)
+
+    def keep_trace(self, path: Path) -> None:
+        """Write the trace, without secrets."""
+        with self._told("the trace cannot be written"):
+            write_private(path, b"")
+            self._context.tracing.stop(path=path)
+        if self._secrets:
+            write_private(path, redacted_archive(path.read_bytes(), self._secrets))
+
+
+def authorize(page: Page, authorization: Authorization) -> None:
+    """Send the header ``Authorization`` with requests to its origin only, redirects included.
+
+    Playwright's own ways would take it along on a redirect to another origin.
+    """
+    session = page.context.new_cdp_session(page)
+
+    def go_on(event: Mapping[str, Any]) -> None:
+        from playwright.sync_api import Error
+
+        own = {
+            name: value
+            for name, value in event["request"]["headers"].items()
+            if name.lower() != "authorization"
+        }
+        headers = {**own, "Authorization": authorization.value}
+        listed = [{"name": name, "value": value} for name, value in headers.items()]
+        # The page may have gone meanwhile.
+        with suppress(Error):
+            session.send("Fetch.continueRequest", {"requestId": event["requestId"], "headers": listed})
+
+    session.on("Fetch.requestPaused", go_on)
+    pattern = {"urlPattern": f"{authorization.origin}/*", "requestStage": "Request"}
+    session.send("Fetch.enable", {"patterns": [pattern]})
+
+
+def words(error: Error | OSError) -> str:
+    """What an error of Playwright says, in one line."""
+    return words_of(str(error))

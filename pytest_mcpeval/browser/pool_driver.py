@@ -1,0 +1,121 @@
+"""The driver: leases a slot for each visit, goes through the procedure, and keeps what tells of failures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+
+from pytest_mcpeval.browser.artifacts import write_private
+from pytest_mcpeval.browser.control import Browser, PageControl, PageError
+from pytest_mcpeval.browser.directive import CaptureResult, Directive, StepError
+from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.login import authorization_of, redacted, secrets_of
+from pytest_mcpeval.browser.procedure import Progress, visit
+from pytest_mcpeval.browser.slots import SlotPool
+
+SLICE_MS = 250
+INTERRUPTED = "the visit was interrupted"
+NOTED_WAIT_SECONDS = 0.2
+
+
+class PoolDriver:
+    """A `Driver` over one browser of this process.
+
+    The browser lives on a thread of its own: Playwright leaves an event loop running on the thread it was
+    started on, where ``async`` tests could no longer run theirs.
+    """
+
+    def __init__(self, browser: Browser, slots: SlotPool) -> None:
+        self._browser = browser
+        self._slots = slots
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="mcpeval-browser")
+        self._stopping = threading.Event()
+
+    def capture(self, directive: Directive) -> CaptureResult:
+        """Visit a page; what goes wrong is told in the result."""
+        try:
+            return self._thread.submit(self._capture, directive).result()
+        except BaseException:
+            # Ctrl-C: the visit ends at its next pause.
+            self._stopping.set()
+            raise
+
+    def _capture(self, directive: Directive) -> CaptureResult:
+        # An interruption was of the visit before.
+        self._stopping.clear()
+        started, progress = _now(), Progress()
+        error = None
+        try:
+            self._visit_in_slot(directive, progress)
+        except (PageError, BrowserError) as problem:
+            error = StepError(progress.current, str(problem))
+        except OSError as problem:
+            error = StepError(progress.current, f"an artifact cannot be written: {problem}")
+        return CaptureResult(
+            started, _now(), tuple(progress.completed), error, tuple(progress.notes), self._browser.name
+        )
+
+    def _visit_in_slot(self, directive: Directive, progress: Progress) -> None:
+        # Whoever waits keeps no browser: there are never more of them at work than slots.
+        lease = self._slots.lease(
+            directive.slot_hint, when_full=self._browser.close, wait=self._stoppable_wait
+        )
+        with lease as held, ExitStack() as stack:
+            if held.waited >= NOTED_WAIT_SECONDS:
+                progress.notes.append(
+                    f"waited {held.waited:.1f} s for one of {self._slots.size} browser slots "
+                    "(--mcpeval-pool-size)"
+                )
+            with progress.step("open_browser"):
+                page = stack.enter_context(self._browser.page(directive, held.slot))
+            self._visit(page, directive, progress)
+
+    def _stoppable_wait(self, seconds: float) -> None:
+        if self._stopping.wait(seconds):
+            raise PageError(INTERRUPTED)
+
+    def _visit(self, page: PageControl, directive: Directive, progress: Progress) -> None:
+        try:
+            visit(page, directive, progress, self._pause(page))
+        except (PageError, OSError):
+            keep_failure(page, directive)
+            raise
+
+    def _pause(self, page: PageControl) -> Callable[[int], None]:
+        def pause(milliseconds: int) -> None:
+            while milliseconds > 0:
+                if self._stopping.is_set():
+                    raise PageError(INTERRUPTED)
+                page.wait(min(SLICE_MS, milliseconds))
+                milliseconds -= SLICE_MS
+
+        return pause
+
+    def close(self) -> None:
+        """End the browser."""
+        self._stopping.set()
+        self._thread.submit(self._browser.close).result()
+        self._thread.shutdown()
+
+
+def keep_failure(page: PageControl, directive: Directive) -> None:
+    """Keep whatever a page that failed still gives: screenshot, HTML, console and trace."""
+    folder = directive.folder
+    kept: tuple[Callable[[], None], ...] = (
+        lambda: write_private(folder.failure_screenshot, page.screenshot()),
+        lambda: write_private(folder.failure_dom, str(page.command("dom"))),
+        lambda: write_private(
+            folder.console_log, redacted(page.console(), secrets_of(authorization_of(directive)))
+        ),
+        lambda: page.keep_trace(folder.playwright_trace),
+    )
+    for keep in kept:
+        with suppress(PageError, OSError):
+            keep()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,164 @@
+"""The procedure of a visit, the same for every driver: from the URL to the page with the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.browser.artifacts import write_private
+from pytest_mcpeval.browser.control import PageControl, PageError
+from pytest_mcpeval.browser.directive import Directive, PageAction, Step
+from pytest_mcpeval.browser.waiting import POLL_MS, Pause, Submission
+
+TEXT_INPUTS = (
+    ("textarea", "textarea:visible"),
+    (
+        "input[type='text' i], input:not([type])",
+        "input[type='text' i]:visible, input:not([type]):visible",
+    ),
+)
+"""What counts as the input of a page that declares none: as CSS, and as a selector of visible ones."""
+
+INPUT_WAIT_MS = 10_000
+LOADING_MS = 5_000
+SETTLE_MS = 50
+READING_ATTEMPTS = 4
+
+
+@dataclass
+class Progress:
+    """How far a visit has come."""
+
+    current: Step = "open_browser"
+    completed: list[Step] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, name: Step) -> Iterator[None]:
+        """One step: current as long as it lasts, completed when nothing is raised."""
+        self.current = name
+        yield
+        self.completed.append(name)
+
+
+def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pause) -> None:
+    """Go through all steps and leave their artifacts.
+
+    Raises:
+        PageError: The current step did not work.
+        OSError: An artifact cannot be written.
+    """
+    folder = directive.folder
+    with progress.step("navigate"):
+        page.navigate(directive.url, directive.navigation_timeout_ms)
+        _require_success(page, directive.url, pause)
+    with progress.step("preconditions"):
+        _act(page, directive.preconditions, pause)
+    with progress.step("landing"):
+        _keep(page, folder.landing_screenshot, folder.landing_dom, pause)
+    with progress.step("locate_input"):
+        selector = directive.input_selector or _text_input(page, pause)
+        _type(page, selector, directive.input)
+    submission = Submission(page, directive, selector, pause)
+    with progress.step("submit"):
+        progress.notes += submission.submit()
+    with progress.step("wait"):
+        progress.notes += submission.wait()
+    with progress.step("reveal"):
+        _act(page, directive.reveal_actions, pause)
+    with progress.step("after_submit"):
+        _loaded(page, pause)
+        size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, pause)
+        if size > directive.max_dom_bytes:
+            progress.notes.append(
+                f"the page with the answer has {size:,} bytes of HTML, more than interaction.max_dom_bytes "
+                f"({directive.max_dom_bytes:,}): it will not be read"
+            )
+
+
+def _require_success(page: PageControl, url: str, pause: Pause) -> None:
+    status = _place(page, pause)["status"]
+    if status in (401, 403):
+        raise PageError(
+            f"{url} answered HTTP {status}: it wants a login; declare access.auth, or give a storage_state "
+            "or a login_fixture"
+        )
+    if status >= 400:
+        raise PageError(f"{url} answered HTTP {status}: is the agent up, and is this its page?")
+
+
+def _place(page: PageControl, pause: Pause) -> dict[str, Any]:
+    """Where the page is.
+
+    Raises:
+        PageError: It went to a URL that is not http(s).
+    """
+    place: dict[str, Any] = _persistently(page, "place", pause)
+    if place["protocol"] not in ("http:", "https:"):
+        raise PageError(
+            f"the page went to {str(place['url'])[:200]!r}: only http and https pages are visited; see which "
+            "action leads there"
+        )
+    return place
+
+
+def _persistently(page: PageControl, command: str, pause: Pause) -> Any:
+    """The result of a command that only reads, asked for again while the page changes to another."""
+    for _ in range(READING_ATTEMPTS - 1):
+        try:
+            return page.command(command)
+        except PageError:
+            pause(4 * POLL_MS)
+    return page.command(command)
+
+
+def _loaded(page: PageControl, pause: Pause) -> None:
+    """Let a page that the submission led to come so far that it can be read."""
+    for _ in range(LOADING_MS // POLL_MS):
+        if _place(page, pause)["loading"] != "loading":
+            return
+        pause(POLL_MS)
+
+
+def _act(page: PageControl, actions: Sequence[PageAction], pause: Pause) -> None:
+    for number, action in enumerate(actions, start=1):
+        try:
+            page.act(action)
+        except PageError as error:
+            raise PageError(f"action {number} of {len(actions)}: {error}") from None
+        pause(SETTLE_MS)
+    _place(page, pause)
+
+
+def _text_input(page: PageControl, pause: Pause) -> str:
+    for _ in range(INPUT_WAIT_MS // POLL_MS):
+        for css, selector in TEXT_INPUTS:
+            if page.command("count", css) > 0:
+                return f"{selector} >> nth=0"
+        pause(POLL_MS)
+    raise PageError(
+        f"no input field was found within {INPUT_WAIT_MS / 1000:g} s: tried textarea:visible, then "
+        "input[type='text']:visible. Name the field by interaction.input_selector, or open it by "
+        "interaction.preconditions"
+    )
+
+
+def _type(page: PageControl, selector: str, text: str) -> None:
+    try:
+        page.fill(selector, text)
+    except PageError as error:
+        raise PageError(
+            f"the input field {selector} cannot be typed into: {error}. Correct interaction.input_selector"
+        ) from None
+
+
+def _keep(page: PageControl, screenshot: Path, dom: Path, pause: Pause) -> int:
+    """Write screenshot and HTML; the size of the HTML in bytes."""
+    _place(page, pause)
+    write_private(screenshot, page.screenshot())
+    html: str = _persistently(page, "dom", pause)
+    write_private(dom, html)
+    return dom.stat().st_size

@@ -1,0 +1,120 @@
+"""Pool slots: how many browsers a user runs at once, over all processes and runs.
+
+A slot is a file, and whoever holds the lock on it may use a browser. The kernel frees the lock of a process
+that dies, however it dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_mcpeval.browser.errors import BrowserError
+
+POLL_SECONDS = 0.05
+LONGEST_WAIT_SECONDS = 900.0
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A slot that is held. ``waited`` is how long it was waited for, in seconds."""
+
+    slot: int
+    waited: float = 0.0
+
+
+class SlotPool:
+    """The slots ``0 … size - 1``. ``directory`` None stands for one that all runs of this user share."""
+
+    def __init__(self, size: int, directory: Path | None = None) -> None:
+        self.size = size
+        self._directory = directory
+        self._last: int | None = None
+
+    @contextmanager
+    def lease(
+        self,
+        hint: int = 0,
+        *,
+        when_full: Callable[[], None] = lambda: None,
+        wait: Callable[[float], None] = time.sleep,
+        longest: float = LONGEST_WAIT_SECONDS,
+    ) -> Iterator[Lease]:
+        """Hold a slot: the one held last, else ``hint``, else any.
+
+        ``when_full`` is called before waiting; ``wait`` lets some seconds pass, or raises to end the wait.
+
+        Raises:
+            BrowserError: The locks cannot be used, or no slot was free within ``longest`` seconds.
+        """
+        directory = self._locks()
+        started = time.monotonic()
+        held = self._try_all(directory, hint)
+        if held is None:
+            when_full()
+        while held is None:
+            if time.monotonic() - started > longest:
+                raise BrowserError(self._full(directory, longest))
+            wait(POLL_SECONDS)
+            held = self._try_all(directory, hint)
+        descriptor, slot = held
+        self._last = slot
+        try:
+            yield Lease(slot, time.monotonic() - started)
+        finally:
+            os.close(descriptor)
+
+    def _locks(self) -> Path:
+        directory = self._directory or Path(tempfile.gettempdir(), f"pytest-mcpeval-{os.getuid()}", "slots")
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            owner = directory.lstat().st_uid
+        except OSError as error:
+            raise BrowserError(f"browser slots: cannot make the directory {directory}: {error}") from None
+        if owner != os.getuid():
+            raise BrowserError(
+                f"browser slots: {directory} belongs to another user: remove it, or set TMPDIR to a "
+                "directory of your own"
+            )
+        return directory
+
+    def _try_all(self, directory: Path, hint: int) -> tuple[int, int] | None:
+        first = hint % self.size if self._last is None else self._last
+        for offset in range(self.size):
+            slot = (first + offset) % self.size
+            descriptor = _try_lock(directory / f"slot-{slot}.lock")
+            if descriptor is not None:
+                return descriptor, slot
+        return None
+
+    def _full(self, directory: Path, longest: float) -> str:
+        holders = [(directory / f"slot-{slot}.lock").read_text("utf-8").strip() for slot in range(self.size)]
+        return (
+            f"no browser slot was free within {longest:g} s: all {self.size} are held, by the processes "
+            f"{', '.join(holders)}; end what hangs, or raise --mcpeval-pool-size"
+        )
+
+
+def _try_lock(path: Path) -> int | None:
+    """A descriptor that holds the lock, closed by processes started from here; None when it is held."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise BrowserError(f"browser slots: cannot open {path}: {error}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError as error:
+        os.close(descriptor)
+        raise BrowserError(f"browser slots: cannot lock {path}: {error}") from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    return descriptor

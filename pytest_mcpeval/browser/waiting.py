@@ -1,0 +1,111 @@
+"""Submitting an input, and waiting for the answer: no longer than told, and no shorter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pytest_mcpeval.browser.control import PageControl, PageError
+from pytest_mcpeval.browser.directive import Directive, ResponseReady
+
+Pause = Callable[[int], None]
+"""Lets a page run for some milliseconds; raises `PageError` when the visit is to end."""
+
+POLL_MS = 50
+REACTION_MS = (1_000, 1_000, 2_000, 3_000)
+"""How long a page may take to react to Enter, before Enter is pressed again."""
+MOST_FAILED_POLLS = 6
+
+
+class Submission:
+    """An input that is submitted by Enter on one page, and the wait for what comes of it."""
+
+    def __init__(self, page: PageControl, directive: Directive, selector: str, pause: Pause) -> None:
+        self._page = page
+        self._directive = directive
+        self._selector = selector
+        self._pause = pause
+        self._pressed = time.monotonic()
+        self._failed_polls = 0
+
+    def submit(self) -> list[str]:
+        """Press Enter until the page takes the input; remarks.
+
+        A page that is not connected yet ignores Enter. One that has reacted has let go of the text, shows
+        something new, is another page by now, or has sent something.
+
+        Raises:
+            PageError: The page did not react.
+        """
+        for presses, patience in enumerate(REACTION_MS, start=1):
+            if self._press(patience):
+                return (
+                    [] if presses == 1 else [f"the page reacted to Enter only when pressed {presses} times"]
+                )
+            self._page.fill(self._selector, self._directive.input)
+        seconds = sum(REACTION_MS) / 1000
+        raise PageError(
+            f"the page ignored Enter, pressed {len(REACTION_MS)} times within {seconds:g} s: the input "
+            f"{self._selector} still holds the text, nothing new appeared and nothing was sent. Is it the "
+            "right input (interaction.input_selector), and does the page need a step before "
+            "(interaction.preconditions)?"
+        )
+
+    def _press(self, patience: int) -> bool:
+        self._watch(fresh=False)
+        sent = self._page.requests_sent()
+        self._pressed = time.monotonic()
+        self._page.press_enter()
+        while self._elapsed() < patience:
+            changes = self._changes()
+            if not changes["input_holds"] or changes["grown"] > 0:
+                return True
+            self._pause(POLL_MS)
+        return self._page.requests_sent() > sent
+
+    def wait(self) -> list[str]:
+        """Wait for the answer: until `response_ready`, at most `response_wait_ms` since Enter; remarks."""
+        bound, ready = self._directive.response_wait_ms, self._directive.response_ready
+        if ready is None:
+            self._pause(max(0, bound - self._elapsed()))
+            return []
+        while self._elapsed() < bound:
+            if _is_ready(self._changes(), ready):
+                self._page.command("end_watch")
+                return []
+            self._pause(min(POLL_MS, max(1, bound - self._elapsed())))
+        return [f"response_ready did not come true within response_wait_ms ({bound} ms)"]
+
+    def _elapsed(self) -> int:
+        return round((time.monotonic() - self._pressed) * 1000)
+
+    def _watch(self, *, fresh: bool) -> None:
+        ready = self._directive.response_ready
+        selector = None if ready is None else ready.selector
+        argument = {"selector": selector, "typed": self._directive.input, "fresh": fresh}
+        self._page.command("watch", argument)
+
+    def _changes(self) -> dict[str, Any]:
+        """What has changed since Enter; a page that has gone is followed to the next one."""
+        unknown = {"input_holds": True, "grown": 0, "quiet_ms": None, "ready": False}
+        try:
+            found: dict[str, Any] | None = self._page.command("changes")
+            if found is None:
+                self._watch(fresh=True)
+                found = self._page.command("changes")
+        except PageError:
+            # Between two pages there is none to ask.
+            self._failed_polls += 1
+            if self._failed_polls > MOST_FAILED_POLLS:
+                raise
+            return unknown
+        self._failed_polls = 0
+        return found or unknown
+
+
+def _is_ready(changes: dict[str, Any], ready: ResponseReady) -> bool:
+    if ready.selector is not None:
+        return bool(changes["ready"])
+    quiet = changes["quiet_ms"]
+    return quiet is not None and ready.dom_quiet_ms is not None and quiet >= ready.dom_quiet_ms

@@ -1,0 +1,85 @@
+"""``pytest-mcpeval discover``: the agents' manifests below a directory."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.cli.project import shown
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.agent.spec import Manifest
+
+NAMES = ("agent.yaml", "*.agent.yaml")
+
+DESCRIPTION = """\
+List the manifests of agents (agent.yaml, *.agent.yaml) below a directory, each checked: its path, name,
+description and number of cases. Hidden and symlinked directories are skipped.
+
+The exit code is 0 when all of them are valid, also when there is none; 1 when one is not, or ROOT is no
+directory.
+"""
+
+NONE_FOUND = """\
+No manifest found below {root}.
+Write one: an agent.yaml with apiVersion: agentevaluator/v1, name, access.url and cases. A bundled one is
+datasets/agents/people-directory/agent.yaml; docs/agents.md explains every key."""
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "discover",
+        help="list the manifests of agents below a directory",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("root", nargs="?", default=Path(), type=Path, metavar="ROOT", help="where to look")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """List the manifests; problems go to stderr."""
+    from pytest_mcpeval.kinds.agent.load import load_manifest
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.text import visible
+
+    if not options.root.is_dir():
+        print(f"{options.prog}: {options.root} is no directory", file=sys.stderr)
+        return 1
+    paths = list(manifests(options.root.absolute()))
+    if not paths:
+        print(NONE_FOUND.format(root=options.root))
+    code = 0
+    for path in paths:
+        try:
+            print(visible(_block(path, load_manifest(path))))
+        except DataFileError as error:
+            print(visible(f"{shown(path)}: not valid\n{error}\n"), file=sys.stderr)
+            code = 1
+    return code
+
+
+def manifests(root: Path) -> Iterator[Path]:
+    """The files below a directory that have the name of a manifest, sorted."""
+    for directory, names, files in os.walk(root):
+        names[:] = sorted(
+            name for name in names if not name.startswith(".") and not Path(directory, name).is_symlink()
+        )
+        for name in sorted(files):
+            if any(fnmatch(name, pattern) for pattern in NAMES):
+                yield Path(directory, name)
+
+
+def _block(path: Path, manifest: Manifest) -> str:
+    return (
+        f"{shown(path)}\n"
+        f"  name         {manifest.name}\n"
+        f"  description  {' '.join(manifest.description.split()) or '–'}\n"
+        f"  cases        {len(manifest.cases)}\n"
+    )

@@ -1,0 +1,78 @@
+"""What `interview` and `scope` share: the evaluation they work on, and the person they ask."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.session.discovery import Discovery
+    from pytest_mcpeval.kinds.session.folder import Folder
+    from pytest_mcpeval.kinds.session.interview import Conversation
+    from pytest_mcpeval.runtime import Runtime
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what both commands take."""
+    parser.add_argument("--name", metavar="NAME", help="name of the evaluation in mcp-evals/")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the scenario file to write at the end (default: datasets/sessions/NAME.scenarios.yaml)",
+    )
+
+
+def conversation() -> Conversation:
+    """The person at the terminal."""
+    from pytest_mcpeval.kinds.session.interview import Conversation
+
+    return Conversation(input, print)
+
+
+def out_file(options: argparse.Namespace, root: Path, name: str) -> Path:
+    """The scenario file to write."""
+    given = options.out
+    return Path(given).absolute() if given else root / "datasets" / "sessions" / f"{name}.scenarios.yaml"
+
+
+def discovered(runtime: Runtime, out: Path) -> Discovery:
+    """The servers that the scenario file may attach.
+
+    Raises:
+        DataFileError: A file that defines servers cannot be used.
+    """
+    from pytest_mcpeval.kinds.session.attaching import attached_servers
+    from pytest_mcpeval.kinds.session.schema import SessionSettings
+
+    servers = runtime.project_files.servers_at(out)
+    return attached_servers(servers, runtime.settings.rootdir, SessionSettings(user_servers=True))
+
+
+def guarded(options: argparse.Namespace, work: Callable[[], int]) -> int:
+    """The exit code of some work; what can go wrong is told in a sentence."""
+    from pytest_mcpeval.kinds.base import TargetError
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
+
+    try:
+        return work()
+    except (CallError, DataFileError, ServerConfigError, ServerStartError, TargetError, ValueError) as error:
+        return told(f"{options.prog}: {error}", 1)
+    except (EOFError, KeyboardInterrupt):
+        return told(f"\n{options.prog}: the answers ended; start the command again to go on", 1)
+
+
+def told(message: str, code: int) -> int:
+    """Print what is wrong; returns the exit code."""
+    from pytest_mcpeval.text import visible
+
+    print(visible(message), file=sys.stderr)
+    return code
+
+
+def shown_folder(folder: Folder) -> str:
+    """The folder from the directory that holds ``mcp-evals/``."""
+    return folder.relative(folder.path)

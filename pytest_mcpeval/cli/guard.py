@@ -1,0 +1,108 @@
+"""``pytest-mcpeval guard``: the servers of a session file behind the guard, as one MCP server over stdio."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.cli.project import root_directory, runtime_at
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.session.guard import Guard
+    from pytest_mcpeval.kinds.session.spec import SessionSuite
+    from pytest_mcpeval.kinds.session.toolbox import Toolbox
+    from pytest_mcpeval.runtime import Runtime
+
+DESCRIPTION = """\
+Serve the servers of a session file as one MCP server over standard input and output, for an agent or a client
+of your own. Its tools are named mcp__<server>__<tool>; the file's dispositions and the budgets are enforced,
+and every call is written to the transcript. Ends when the client does.
+"""
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "guard", help="serve a session's servers behind the guard, over stdio", description=DESCRIPTION
+    )
+    parser.add_argument("file", metavar="FILE", help="the session file")
+    parser.add_argument("--scenario", metavar="ID", default="S1", help="whose budget counts (default: S1)")
+    parser.add_argument(
+        "--transcript", metavar="FILE", default="transcript.jsonl", help="default: transcript.jsonl, here"
+    )
+    parser.add_argument("--call-budget", metavar="N", type=int, help="default: that of the session file")
+    parser.add_argument("--wallclock-budget", metavar="MINUTES", type=float, help="default: as above")
+    parser.add_argument("--rootdir", metavar="DIR", help="root directory (default: as pytest finds it)")
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until the client is gone."""
+    from pytest_mcpeval.kinds.session.spec import SessionSuite
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.servers.errors import ServerConfigError
+
+    path = Path(options.file).absolute()
+    root = Path(options.rootdir).absolute() if options.rootdir else root_directory(path.parent)
+    runtime = runtime_at(root)
+    try:
+        suite = runtime.suite(path)
+    except (DataFileError, ServerConfigError) as error:
+        print(runtime.described(error) if isinstance(error, DataFileError) else error, file=sys.stderr)
+        return 1
+    if not isinstance(suite, SessionSuite):
+        print(f"{options.prog}: {options.file} is no session file", file=sys.stderr)
+        return 2
+    return _serve(_guard(suite, options, runtime), options.scenario, runtime)
+
+
+def _guard(suite: SessionSuite, options: argparse.Namespace, runtime: Runtime) -> Guard:
+    from pytest_mcpeval.kinds.session.guard import Guard, utc_now
+    from pytest_mcpeval.kinds.session.records import Budget
+    from pytest_mcpeval.kinds.session.transcript import Transcript
+
+    settings = suite.settings
+    return Guard(
+        servers={name: found.definition for name, found in suite.attached.items()},
+        scopes=suite.scopes.values(),
+        transcript=Transcript(Path(options.transcript).absolute()),
+        budget=Budget(
+            session_started=utc_now(),
+            calls_per_scenario=options.call_budget or settings.call_budget,
+            wallclock_minutes=options.wallclock_budget or settings.wallclock_budget,
+        ),
+        connect=runtime.connection,
+    )
+
+
+def _serve(guard: Guard, scenario: str, runtime: Runtime) -> int:
+    from pytest_mcpeval.kinds.session.guard_server import serve_stdio
+    from pytest_mcpeval.kinds.session.toolbox import Toolbox
+
+    toolbox = Toolbox(guard, scenario)
+    if problem := _not_begun(toolbox):
+        print(problem, file=sys.stderr)
+        return 1
+    try:
+        serve_stdio(toolbox)
+    finally:
+        toolbox.close()
+        runtime.close()
+    return 0
+
+
+def _not_begun(toolbox: Toolbox) -> str:
+    """Why an existing transcript cannot be continued, or an empty text."""
+    from pytest_mcpeval.loading import DataFileError
+
+    path = toolbox.guard.transcript.path
+    try:
+        ended = toolbox.abort_reason
+    except DataFileError as error:
+        return str(error)
+    if ended is None:
+        return ""
+    remedy = "name another file with --transcript, or another scenario with --scenario"
+    return f"{path}: the scenario {toolbox.scenario_id} is over ({ended}): {remedy}"

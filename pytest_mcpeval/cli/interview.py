@@ -1,0 +1,98 @@
+"""``pytest-mcpeval interview``: find the attached servers, and ask what may be done to each."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.cli import evaluations
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.session.folder import Folder
+    from pytest_mcpeval.kinds.session.state import State, StateFile
+    from pytest_mcpeval.runtime import Runtime
+
+DESCRIPTION = """\
+Find every server that a session started here would have (~/.claude.json, .mcp.json, mcpeval.yaml), list their
+tools, and ask for each what may be done to it: read_only, sandboxed or skip. The answers are kept in
+mcp-evals/mcp-eval-NAME/state.json; `pytest-mcpeval scope` goes on from there.
+"""
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "interview", help="ask what may be done to each attached server", description=DESCRIPTION
+    )
+    evaluations.add_arguments(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Hold the interview."""
+    return evaluations.guarded(options, lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_mcpeval.cli.project import root_directory, runtime_at
+    from pytest_mcpeval.kinds.session.folder import Folder
+    from pytest_mcpeval.kinds.session.interview import interview
+    from pytest_mcpeval.kinds.session.options import evaluation_name, name_by_time
+    from pytest_mcpeval.kinds.session.report import NOTHING_TO_EVALUATE
+
+    root = root_directory(Path.cwd())
+    name = evaluation_name(options.name or name_by_time())
+    runtime, folder = runtime_at(root), Folder(root, name)
+    try:
+        with folder.locked():
+            file = _state(runtime, folder, evaluations.out_file(options, root, name))
+            if not file.state.attached_mcps:
+                print(NOTHING_TO_EVALUATE)
+                return 0
+            interview(file, evaluations.conversation())
+    finally:
+        runtime.close()
+    print(f"\nKept in {evaluations.shown_folder(folder)}. Next: pytest-mcpeval scope --name {name}")
+    return 0
+
+
+def _state(runtime: Runtime, folder: Folder, out: Path) -> StateFile:
+    """The state to go on with: that of an interview that was left, or a new one."""
+    from pytest_mcpeval.kinds.base import TargetError
+    from pytest_mcpeval.kinds.session.state import StateFile
+
+    if not folder.state.is_file():
+        return _begun(runtime, StateFile.create(folder.state, _initial(runtime, folder, out)), out, folder)
+    file = StateFile.read(folder.state)
+    if file.state.status == "discovering":
+        return _begun(runtime, file, out, folder)
+    if file.state.status != "interviewing":
+        raise TargetError(
+            f"the evaluation {folder.name!r} is past its interview, its status is {file.state.status!r}: "
+            "begin another one with --name"
+        )
+    return file
+
+
+def _initial(runtime: Runtime, folder: Folder, out: Path) -> State:
+    from pytest_mcpeval.kinds.session.state import Config, State, now
+
+    started = now()
+    config = Config(scenarios_file=runtime.key(out))
+    return State(eval_name=folder.name, started=started, last_updated=started, config=config)
+
+
+def _begun(runtime: Runtime, file: StateFile, out: Path, folder: Folder) -> StateFile:
+    from pytest_mcpeval.kinds.session.concluding import write_report
+    from pytest_mcpeval.kinds.session.scoping import listed_server
+    from pytest_mcpeval.kinds.session.state import FilteredServer
+
+    found = evaluations.discovered(runtime, out)
+    attached = tuple(listed_server(server, runtime.connection) for server in found.attached.values())
+    filtered = tuple(FilteredServer(name=name, reason=why) for name, why in found.filtered.items())
+    status = "interviewing" if attached else "reporting"
+    file.update(status=status, attached_mcps=attached, filtered_mcps=filtered)
+    if not attached:
+        write_report(folder, file, ())
+    return file

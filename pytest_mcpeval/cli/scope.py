@@ -1,0 +1,129 @@
+"""``pytest-mcpeval scope``: gather scenarios, derive edge cases, and have the list approved."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.cli import evaluations
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.session.edge_cases import Manifest
+    from pytest_mcpeval.kinds.session.folder import Folder
+    from pytest_mcpeval.kinds.session.interview import Conversation
+    from pytest_mcpeval.kinds.session.scope import Approved, Proposal
+    from pytest_mcpeval.kinds.session.state import StateFile
+    from pytest_mcpeval.runtime import Runtime
+
+DESCRIPTION = """\
+Take scenarios from a file or ask for them, derive edge cases from the tools of the attached servers, and show
+the list until it is approved with the word `approve` or `user-only`. Then write the scenario file that
+`pytest --mcpeval` runs.
+"""
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "scope", help="gather the scenarios of an evaluation and have them approved", description=DESCRIPTION
+    )
+    evaluations.add_arguments(parser)
+    parser.add_argument(
+        "--scenarios", metavar="FILE", help="scenarios: a list in .json or .yaml, otherwise one in each line"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Gather scenarios, and write the file."""
+    return evaluations.guarded(options, lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_mcpeval.cli.project import root_directory, runtime_at
+    from pytest_mcpeval.kinds.session.folder import Folder
+    from pytest_mcpeval.kinds.session.options import evaluation_name, only_unfinished
+    from pytest_mcpeval.kinds.session.scope import approve, with_derived
+
+    root = root_directory(Path.cwd())
+    name = evaluation_name(options.name or only_unfinished(root, "--name"))
+    runtime, folder, talk = runtime_at(root), Folder(root, name), evaluations.conversation()
+    try:
+        with folder.locked():
+            file = _state(folder)
+            out = evaluations.out_file(options, root, name)
+            proposals = _own_scenarios(options, file, talk)
+            if not proposals:
+                return evaluations.told(f"{options.prog}: no scenario, so there is nothing to evaluate", 1)
+            found = with_derived(proposals, _manifests(runtime, file, out))
+            _written(folder, file, approve(found, talk), out)
+    finally:
+        runtime.close()
+    print(
+        f"\nwrote {out}. Say in it who carries the scenarios out (`agent:` or `steps:`), then run\n"
+        f"  pytest --mcpeval {runtime.key(out)} --mcpeval-name {name}"
+    )
+    return 0
+
+
+def _state(folder: Folder) -> StateFile:
+    from pytest_mcpeval.kinds.base import TargetError
+    from pytest_mcpeval.kinds.session.state import StateFile
+
+    if not folder.state.is_file():
+        raise TargetError(
+            f"there is no evaluation {folder.name!r}: begin it with "
+            f"pytest-mcpeval interview --name {folder.name}"
+        )
+    file = StateFile.read(folder.state)
+    if file.state.status != "scoping":
+        raise TargetError(
+            f"the evaluation {folder.name!r} has the status {file.state.status!r}, expected 'scoping': hold "
+            "its interview first, or begin another one with pytest-mcpeval interview --name"
+        )
+    return file
+
+
+def _own_scenarios(options: argparse.Namespace, file: StateFile, talk: Conversation) -> list[Proposal]:
+    from pytest_mcpeval.kinds.session.intake import read_scenarios
+    from pytest_mcpeval.kinds.session.schema import MOST_SCENARIOS
+    from pytest_mcpeval.kinds.session.scope import ask_scenarios, checked
+
+    if options.scenarios is None:
+        return ask_scenarios(talk)
+    rows = read_scenarios(Path(options.scenarios))
+    if len(rows) > MOST_SCENARIOS:
+        raise ValueError(f"{options.scenarios}: expected 1 to {MOST_SCENARIOS} scenarios, found {len(rows)}")
+    return checked(rows, file, talk)
+
+
+def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[Manifest]]:
+    """The tools of the servers that may be called; one that does not answer has none."""
+    from pytest_mcpeval.kinds.session.edge_cases import Manifest
+    from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
+
+    attached = evaluations.discovered(runtime, out).attached
+    found: dict[str, list[Manifest]] = {}
+    for scope in file.state.safety_dispositions:
+        if scope.disposition == "skip" or scope.mcp_name not in attached:
+            continue
+        try:
+            tools = runtime.connection(attached[scope.mcp_name].definition).list_tools()
+        except (CallError, ServerConfigError, ServerStartError) as error:
+            print(f"no edge cases of {scope.mcp_name}: {error}")
+            continue
+        found[scope.mcp_name] = [
+            Manifest(tool.name, tuple(tool.input_schema.get("properties", {}))) for tool in tools
+        ]
+    return found
+
+
+def _written(folder: Folder, file: StateFile, approved: Approved, out: Path) -> None:
+    from pytest_mcpeval.baseline import write_atomically
+    from pytest_mcpeval.kinds.session.scenarios_file import scenarios_file
+
+    if out.exists():
+        raise ValueError(f"{out} exists already, and is not overwritten: name another file with --out")
+    write_atomically(out, scenarios_file(file.state, approved))
+    file.update(status="scoped", scenarios=approved.records())

@@ -1,0 +1,62 @@
+"""``pytest-mcpeval validate-narrative``: whether a narrative stands on what was captured."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+DESCRIPTION = """\
+Check a narrative.json against the score of its case: that it is of that case, and that everything it cites is
+a file in the case's folder.
+
+  {"case_id": "…", "summary": "…",
+   "observations": [{"text": "…", "citations": [{"artifact_path": "trace/dom/…", "detail": "…"}]}]}
+
+A citation may name a `span_id`, which must then occur in the file.
+"""
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "validate-narrative",
+        help="check that a narrative of an agent's case stands on what was captured",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("narrative", type=Path, metavar="NARRATIVE", help="a narrative.json")
+    parser.add_argument(
+        "--score", type=Path, required=True, metavar="SCORE", help="the score.json of the case"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check the narrative; prints a summary, or every problem on stderr."""
+    from pytest_mcpeval.browser.artifacts import CaseFolder
+    from pytest_mcpeval.kinds.agent.narrative import NarrativeError, read_narrative
+    from pytest_mcpeval.kinds.agent.score_file import CaseScoreModel, ScoreFileError, read_score
+    from pytest_mcpeval.text import visible
+
+    try:
+        score = read_score(options.score)
+        if not isinstance(score, CaseScoreModel):
+            message = "is the score of a whole run: give that of a case, RUN_DIR/CASE/score.json"
+            raise ScoreFileError(f"{options.score}: {message}")
+        folder = CaseFolder(options.score.parent / score.case_dir)
+        narrative = read_narrative(options.narrative, score.case_id, folder)
+    except ScoreFileError as error:
+        print(visible(f"{options.prog}: {error}"), file=sys.stderr)
+        return 1
+    except NarrativeError as error:
+        for problem in error.problems:
+            print(visible(f"{options.narrative}: {problem}"), file=sys.stderr)
+        return 1
+    cited = sum(len(observation.citations) for observation in narrative.observations)
+    print(f"{options.narrative}: grounded")
+    print(f"  case          {score.case_id} of {score.agent_name} ({score.outcome})")
+    print(f"  observations  {len(narrative.observations)}")
+    print(f"  citations     {cited}, all found in {folder.path}")
+    return 0

@@ -1,0 +1,42 @@
+"""The three ways an assertion can end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
+from pytest_mcpeval.kinds.agent.spec import AssertionKind
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The assertion in hand: its kind, the tool or agent it is about, and what it wants."""
+
+    kind: AssertionKind
+    target: str | None
+    expected: Any
+
+
+def passed(judged: Judged, message: str, evidence: Evidence) -> AssertionOutcome:
+    """It holds."""
+    return AssertionOutcome(judged.kind, judged.target, "passed", judged.expected, message, evidence=evidence)
+
+
+def failed(judged: Judged, message: str, observed: Any, evidence: Evidence) -> AssertionOutcome:
+    """It does not."""
+    return AssertionOutcome(
+        judged.kind, judged.target, "failed", judged.expected, message, observed, evidence
+    )
+
+
+def decided(judged: Judged, holds: bool, message: str, observed: Any, evidence: Evidence) -> AssertionOutcome:
+    """It holds, or it does not."""
+    return passed(judged, message, evidence) if holds else failed(judged, message, observed, evidence)
+
+
+def inconclusive(judged: Judged, reason: Reason) -> AssertionOutcome:
+    """Nobody knows; how to find out is added by `scoring`."""
+    return AssertionOutcome(
+        judged.kind, judged.target, "inconclusive", judged.expected, reason.message, reason=reason
+    )

@@ -1,0 +1,81 @@
+"""The evidence of one case as assertions see it: read once, when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeVar
+
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent import evidence
+from pytest_mcpeval.kinds.agent.evidence import (
+    EvidenceError,
+    Generation,
+    RoutingDecision,
+    StepCount,
+    ToolCall,
+)
+from pytest_mcpeval.kinds.agent.outcomes import Reason
+from pytest_mcpeval.kinds.agent.visible_text import visible_text
+
+FoundT = TypeVar("FoundT")
+
+
+class Captured:
+    """What was captured of a case. Everything is either the evidence, or the `Reason` why there is none.
+
+    ``max_dom_bytes`` is the largest page that is read.
+    """
+
+    def __init__(self, folder: CaseFolder, max_dom_bytes: int) -> None:
+        self.folder = folder
+        self._max_dom_bytes = max_dom_bytes
+
+    @cached_property
+    def tool_calls(self) -> list[ToolCall] | Reason:
+        """The tool calls, in their order."""
+        return self._log("tool_calls.jsonl", evidence.read_tool_calls)
+
+    @cached_property
+    def routing_decisions(self) -> list[RoutingDecision] | Reason:
+        """The agents that were entered, in their order."""
+        return self._log("routing_decisions.jsonl", evidence.read_routing_decisions)
+
+    @cached_property
+    def step_count(self) -> StepCount | Reason:
+        """The number of steps."""
+        return self._log("step_count.json", evidence.read_step_count)
+
+    @cached_property
+    def generations(self) -> list[Generation] | Reason:
+        """The calls of models."""
+        return self._log("generations.jsonl", evidence.read_generations)
+
+    def _log(self, name: str, read: Callable[[CaseFolder], FoundT | None]) -> FoundT | Reason:
+        path = f"trace/observability/{name}"
+        try:
+            found = read(self.folder)
+        except EvidenceError as error:
+            return Reason("ObservabilityLogMalformed", f"{name} cannot be read: {error}", path)
+        if found is None:
+            return Reason("ObservabilityLogMissing", f"there is no {name}", path)
+        return found
+
+    @cached_property
+    def response_text(self) -> str | Reason:
+        """The visible text of the page with the answer."""
+        path = self.folder.after_submit_dom
+        name = f"trace/dom/{path.name}"
+        try:
+            size = path.stat().st_size
+            if size > self._max_dom_bytes:
+                message = (
+                    f"the page has {size:,} bytes, and interaction.max_dom_bytes is {self._max_dom_bytes:,}"
+                )
+                return Reason("DOMSnapshotTooLarge", message, name)
+            return visible_text(path.read_text(encoding="utf-8", errors="replace"))
+        except FileNotFoundError:
+            return Reason("DOMSnapshotMissing", "the page with the answer was not captured", name)
+        except OSError as error:
+            message = f"the captured page cannot be read: {error.strerror or error}"
+            return Reason("DOMSnapshotUnreadable", message, name)

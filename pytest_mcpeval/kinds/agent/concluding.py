@@ -1,0 +1,41 @@
+"""The files of a whole run: the score of the agent, and its report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, write_private
+from pytest_mcpeval.kinds.agent.captures import UNFINISHED
+from pytest_mcpeval.kinds.agent.report import ReportError, render
+from pytest_mcpeval.kinds.agent.score_file import ScoreFileError, read_json, read_score, write_score
+from pytest_mcpeval.kinds.agent.scoring import CaseScore, agent_score
+from pytest_mcpeval.kinds.agent.spec import AgentSuite
+
+
+def write_agent_files(suite: AgentSuite, folder: RunFolder) -> list[str]:
+    """Write ``score.json`` and ``report.md`` over all cases in the folder, in the order of the manifest.
+
+    Returns:
+        A sentence on where the report is, or why there is none.
+
+    Raises:
+        OSError: They cannot be written.
+    """
+    cases = [case.id for case in suite.manifest.cases if folder.case(case.id).path.is_dir()]
+    rows = [_row(suite.manifest.name, case, folder.case(case)) for case in cases]
+    write_score(folder.score, agent_score(suite.manifest.name, folder.path.name, rows))
+    try:
+        write_private(folder.report, render(read_score(folder.score), folder.path, {}))
+    except (ReportError, ScoreFileError) as error:
+        folder.report.unlink(missing_ok=True)
+        return [f"agent {suite.manifest.name}: no report was written: {error}"]
+    return [f"agent {suite.manifest.name}: {folder.report}"]
+
+
+def _row(agent: str, case: str, folder: CaseFolder) -> dict[str, Any]:
+    """The score of a case; one whose process died left none."""
+    try:
+        found: dict[str, Any] = read_json(folder.score)
+    except ScoreFileError:
+        return CaseScore(agent, case, (), UNFINISHED).as_data()
+    return found

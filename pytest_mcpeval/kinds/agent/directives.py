@@ -1,0 +1,112 @@
+"""Manifest and case → the directive of a visit, and the plan of a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.browser.artifacts import RunFolder
+from pytest_mcpeval.browser.directive import Directive
+from pytest_mcpeval.kinds.agent.folders import run_folder
+from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
+from pytest_mcpeval.kinds.agent.urls import filled, with_origin
+
+PLAN_VERSION = 1
+
+
+def directive_of(
+    suite: AgentSuite,
+    case: AgentCase,
+    *,
+    base_url: str | None = None,
+    storage_state: str | Mapping[str, Any] | None = None,
+) -> Directive:
+    """What the driver is told about a case.
+
+    ``base_url`` is where the agent really runs: its origin takes the place of that in the manifest.
+    """
+    manifest, folder = suite.manifest, run_folder(suite)
+    url = manifest.access.url if base_url is None else with_origin(manifest.access.url, base_url)
+    interaction, ui = manifest.interaction, manifest.observability.ui
+    place = [one.id for one in manifest.cases].index(case.id)
+    return Directive(
+        agent=manifest.name,
+        run_id=folder.path.name,
+        case_id=case.id,
+        url=filled(url, placeholders(folder, case)),
+        input=case.input,
+        folder=folder.case(case.id),
+        preconditions=interaction.preconditions,
+        input_selector=interaction.input_selector,
+        response_wait_ms=interaction.response_wait_ms,
+        response_ready=interaction.response_ready,
+        reveal_actions=() if ui is None else ui.reveal_actions,
+        max_dom_bytes=interaction.max_dom_bytes,
+        navigation_timeout_ms=round(suite.settings.navigation_timeout * 1000),
+        auth=manifest.access.auth,
+        storage_state=suite.settings.storage_state if storage_state is None else storage_state,
+        slot_hint=place % suite.options.driver.pool_size,
+    )
+
+
+def placeholders(folder: RunFolder, case: AgentCase) -> dict[str, str]:
+    """What stands for ``{case_id}`` and ``{run_id}``."""
+    return {"case_id": case.id, "run_id": folder.path.name}
+
+
+def swarm_plan(suite: AgentSuite, chosen: Collection[str]) -> dict[str, Any]:
+    """The plan of a run: one directive for each chosen case, with all its paths and its pool slot."""
+    manifest = suite.manifest
+    directives = [_as_data(suite, case) for case in manifest.cases if case.id in chosen]
+    return {
+        "version": PLAN_VERSION,
+        "agent_name": manifest.name,
+        "manifest_path": str(suite.path.absolute()),
+        "run_id": suite.options.run_id,
+        "run_dir": str(run_folder(suite).path),
+        "pool_size": suite.options.driver.pool_size,
+        "directives": directives,
+    }
+
+
+def _as_data(suite: AgentSuite, case: AgentCase) -> dict[str, Any]:
+    directive = directive_of(suite, case)
+    folder, ui = directive.folder, suite.manifest.observability.ui
+    ready = directive.response_ready
+    return {
+        "case_id": directive.case_id,
+        "run_id": directive.run_id,
+        "pool_slot": directive.slot_hint,
+        "url": directive.url,
+        "input": directive.input,
+        "preconditions": [asdict(action) for action in directive.preconditions],
+        "input_selector": directive.input_selector,
+        "response_wait_ms": directive.response_wait_ms,
+        "response_ready": None if ready is None else asdict(ready),
+        "max_dom_bytes": directive.max_dom_bytes,
+        "ui_introspection": None
+        if ui is None
+        else {
+            "description": ui.description,
+            "reveal_actions": [asdict(action) for action in ui.reveal_actions],
+            "exposes": list(ui.exposes),
+            "extract": {name: asdict(place) for name, place in ui.extract.items()},
+        },
+        "case_dir": str(folder.path),
+        **_paths(
+            landing_screenshot_path=folder.landing_screenshot,
+            landing_dom_snapshot_path=folder.landing_dom,
+            after_submit_screenshot_path=folder.after_submit_screenshot,
+            after_submit_dom_snapshot_path=folder.after_submit_dom,
+            tool_call_log_path=folder.tool_calls,
+            routing_decision_log_path=folder.routing_decisions,
+            step_count_path=folder.step_count,
+            generation_log_path=folder.generations,
+        ),
+    }
+
+
+def _paths(**paths: Path) -> dict[str, str]:
+    return {name: str(path) for name, path in paths.items()}

@@ -1,0 +1,55 @@
+"""The text a person reads under a case that did not pass: its assertions, evidence and recovery."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
+from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.text import indented, shortened, visible
+
+MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
+SHOWN_OBSERVED = 1_200
+
+
+def explain(suite: AgentSuite, case: Case[AgentCase], sample: Sample) -> str:
+    """Input, assertions, where the artifacts are, and the place in the file, safe for a terminal."""
+    parts = [sample.message, *_lines(case.spec, sample)]
+    following = min((other.line for other in suite.cases if other.line > case.line), default=case.line + 9)
+    excerpt = suite.document.excerpt(case.line, before=0, after=min(8, following - case.line - 1))
+    if excerpt:
+        parts += [f"{suite.key}:{case.line}", indented(excerpt, "  ")]
+    return visible("\n".join(parts))
+
+
+def _lines(case: AgentCase, sample: Sample) -> Iterator[str]:
+    yield f"input: {shortened(case.input, SHOWN_OBSERVED)}"
+    for outcome in sample.run.get("outcomes", ()):
+        yield from outcome_lines(outcome)
+    for note in sample.run.get("notes", ()):
+        yield f"  note: {note}"
+    if "case_dir" in sample.run:
+        yield f"captured in {sample.run['case_dir']}"
+
+
+def outcome_lines(outcome: Mapping[str, Any]) -> Iterator[str]:
+    """One assertion as ``✗ kind: message``, with what it stands on below."""
+    yield f"  {MARKS[outcome['outcome']]} {outcome['assertion_kind']}: {outcome['message']}"
+    if outcome["outcome"] == "failed":
+        yield indented(f"expected: {_shown(outcome['expected'])}")
+        yield indented(f"observed: {_shown(outcome['observed'])}")
+        evidence = outcome["evidence"]
+        yield indented(f"evidence: {evidence['artifact_path']} ({evidence['detail']})")
+    if outcome["outcome"] == "inconclusive":
+        reason = outcome["reason"]
+        yield indented(f"missing: {reason['expected_artifact_path']} ({reason['kind']})")
+        for step in outcome["recovery"]:
+            yield indented(step)
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shortened(text, SHOWN_OBSERVED)

@@ -1,0 +1,75 @@
+"""Which folder a case of a suite is captured into, or was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
+from pytest_mcpeval.kinds.agent.spec import AgentSuite
+from pytest_mcpeval.kinds.base import TargetError
+
+
+def run_folder(suite: AgentSuite) -> RunFolder:
+    """The folder of a suite's run: a new one, or the captured one that is scored.
+
+    Raises:
+        TargetError: None of the captured runs is one of this agent.
+    """
+    options = suite.options
+    if options.mode != "score_only":
+        root = Path(suite.settings.runs) if suite.settings.runs is not None else options.runs_root
+        return RunFolder.of(root, suite.manifest.name, options.run_id)
+    found = of_agent(options.score_only, suite.manifest.name)
+    if found is None:
+        raise TargetError(_not_found("--mcpeval-score-only", options.score_only, suite.manifest.name))
+    return found
+
+
+def of_agent(directories: Iterable[Path], agent: str) -> RunFolder | None:
+    """The run of an agent among folders of runs: its parent folder has the agent's name."""
+    for directory in directories:
+        if directory.is_dir() and directory.resolve().parent.name == agent:
+            return RunFolder(directory.resolve())
+    return None
+
+
+def _not_found(option: str, directories: Iterable[Path], agent: str) -> str:
+    listed = ", ".join(map(str, directories))
+    return (
+        f"{option}: none of these is a run of the agent {agent!r}: {listed}. "
+        f"Expected a folder such as runs/{agent}/20260131T120000Z-1a2b3c"
+    )
+
+
+def baseline_folder(suite: AgentSuite) -> RunFolder | None:
+    """The run with which a suite is compared: that of the command line, else of the settings.
+
+    Raises:
+        TargetError: One is named, and there is none of this agent.
+    """
+    agent = suite.manifest.name
+    option, directories = "--mcpeval-baseline-run", suite.options.baseline_runs
+    if not directories and suite.settings.baseline_run is not None:
+        option, directories = "baseline_run", (Path(suite.settings.baseline_run),)
+    if not directories:
+        return None
+    found = of_agent(directories, agent)
+    if found is None:
+        raise TargetError(_not_found(option, directories, agent))
+    return found
+
+
+def captured_folder(suite: AgentSuite, case_id: str) -> CaseFolder:
+    """The folder of a case that was captured before.
+
+    Raises:
+        TargetError: It is not there.
+    """
+    folder = run_folder(suite).case(case_id)
+    if not folder.trace.is_dir():
+        raise TargetError(
+            f"the run {folder.path.parent} has no case {case_id!r}: it was not captured; run it without "
+            "--mcpeval-score-only"
+        )
+    return folder

@@ -1,0 +1,227 @@
+"""The ``agent`` kind: does the deployed web agent do its job?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.kinds.agent import gates, metrics
+from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, run_folder
+from pytest_mcpeval.kinds.agent.load import load_suite
+from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials, secrets
+from pytest_mcpeval.kinds.agent.schema import AgentSettings
+from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
+from pytest_mcpeval.loading import DataFileError, Problem
+from pytest_mcpeval.loading.wording import counted, shown
+from pytest_mcpeval.samples import Sample, samples_from_json, samples_to_json
+from pytest_mcpeval.servers.variables import redact, redact_data
+from pytest_mcpeval.tables import Table
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.browser.directive import Driver
+    from pytest_mcpeval.kinds.agent.run import Visit
+    from pytest_mcpeval.loading import Document
+    from pytest_mcpeval.runtime import Runtime
+
+Agent = Suite[AgentCase]
+AgentItem = Case[AgentCase]
+
+ARTIFACT_KEYS = (
+    {"version", "agent_name"},
+    {"case_id", "completed"},
+    {"case_id", "observations"},
+    {"total_steps", "step_span_ids"},
+)
+MANIFEST_KEYS = ("apiVersion", "access", "cases")
+
+
+class AgentKind(Kind[AgentCase]):
+    """Manifests: a deployed web agent, and what must hold when it is asked something."""
+
+    name = "agent"
+    shape_description = "a manifest with `apiVersion`, `access` and `cases` (agent)"
+    shape_keys = MANIFEST_KEYS
+    settings_model = AgentSettings
+
+    def __init__(self) -> None:
+        self._files: dict[str, Path] = {}
+
+    def recognise(self, data: Any) -> Shape | None:
+        """A mapping with one of the keys that only manifests have; what runs leave behind is support."""
+        if _is_artifact(data):
+            return "support"
+        found = isinstance(data, dict) and any(key in data for key in MANIFEST_KEYS)
+        return "suite" if found else None
+
+    def load(self, document: Document, place: Place) -> AgentSuite:
+        """The manifest in a document."""
+        suite = load_suite(document, place)
+        first = self._files.setdefault(suite.manifest.name, document.path)
+        if first != document.path:
+            message = (
+                f"name: {shown(suite.manifest.name)} is the name of the agent in {first} as well, and "
+                "folders of runs are named after agents: give one another name"
+            )
+            raise DataFileError([Problem(document.path, document.line("name"), message)])
+        return suite
+
+    def described(self, suite: Agent) -> str:
+        """Its agent, and how many cases, tools and sub-agents the manifest declares."""
+        manifest = _agent(suite).manifest
+        tools = counted(len(manifest.tools_catalog), "declared tool")
+        agents = counted(len(manifest.agents_catalog), "declared sub-agent")
+        return f"{super().described(suite)}, agent {manifest.name}, {tools}, {agents}"
+
+    def prepare(self, suite: Agent, case: AgentItem, runtime: Runtime) -> None:
+        """Find the captured case, or see that the agent can be driven."""
+        agent = _agent(suite)
+        if agent.options.mode == "score_only":
+            captured_folder(agent, case.id)
+            return
+        require_credentials(agent)
+        places_of(agent, runtime.fixtures)
+        self._driver(agent, runtime)
+
+    def _driver(self, suite: AgentSuite, runtime: Runtime) -> Driver:
+        from pytest_mcpeval.browser.errors import BrowserError
+        from pytest_mcpeval.browser.making import make_driver
+
+        name = suite.settings.driver
+        try:
+            return runtime.target((self.name, name), lambda: make_driver(name, suite.options.driver))
+        except BrowserError as error:
+            raise TargetError(str(error)) from None
+
+    def ask(self, suite: Agent, case: AgentItem, runtime: Runtime) -> Visit:
+        """Drive the case, or take what was captured of it before."""
+        from pytest_mcpeval.browser.errors import BrowserError
+        from pytest_mcpeval.kinds.agent.run import drive, revisit
+
+        agent = _agent(suite)
+        if agent.options.mode == "score_only":
+            return revisit(agent, case.spec)
+        driver = self._driver(agent, runtime)
+        try:
+            return drive(agent, case.spec, driver, places_of(agent, runtime.fixtures))
+        except BrowserError as error:
+            raise TargetError(str(error)) from None
+        except OSError as error:
+            raise TargetError(f"what was captured cannot be written: {error}") from None
+
+    def judge(self, suite: Agent, case: AgentItem, answers: Visit, runtime: Runtime) -> Sample:
+        """Score what was captured, and leave the score beside it."""
+        from pytest_mcpeval.kinds.agent.run import score
+        from pytest_mcpeval.kinds.agent.sampling import captured_sample, sample_of
+        from pytest_mcpeval.kinds.agent.score_file import write_score
+
+        agent = _agent(suite)
+        replacements = secrets(agent.manifest)
+        if agent.options.mode == "capture_only":
+            return _redacted(captured_sample(agent, case.id, answers), replacements)
+        found = score(agent, case.spec, answers)
+        try:
+            write_score(answers.folder.score, redact_data(found.as_data(), replacements))
+        except OSError as error:
+            raise TargetError(f"the score cannot be written: {error}") from None
+        return _redacted(sample_of(agent, found, answers), replacements)
+
+    def explain(self, suite: Agent, case: AgentItem, sample: Sample) -> str:
+        """Every assertion with its evidence, or with what to do about evidence that is missing."""
+        from pytest_mcpeval.kinds.agent.explain import explain
+
+        return explain(_agent(suite), case, sample)
+
+    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Totals of cases and assertions."""
+        return metrics.measure(samples)
+
+    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Times, costs, and all outcomes with their evidence."""
+        return metrics.measure_run(samples)
+
+    def gate_names(self, suite: Agent) -> list[str]:
+        """The gates in the suite's settings, and the comparison with an earlier run."""
+        agent = _agent(suite)
+        has_baseline = bool(agent.options.baseline_runs or agent.settings.baseline_run)
+        return gates.gate_names(agent.settings.gates, has_baseline=has_baseline)
+
+    def gates(self, suite: Agent, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
+        """Every gate of the suite, judged; none of cases that were only captured."""
+        agent = _agent(suite)
+        if agent.options.mode == "capture_only":
+            reason = "not set: cases were captured and not scored"
+            return [GateResult(suite.key, name, "not_set", reason) for name in self.gate_names(suite)]
+        compared = None if blessing else self.compare(suite, samples)
+        return gates.judge_gates(suite.key, agent.settings.gates, samples, compared or None)
+
+    def compare(self, suite: Agent, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What became of every assertion since an earlier run; empty without one."""
+        from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, ScoreFileError, read_score
+        from pytest_mcpeval.kinds.agent.transitions import transitions
+
+        try:
+            folder = baseline_folder(_agent(suite))
+            if folder is None:
+                return {}
+            old = read_score(folder.score)
+        except (ScoreFileError, TargetError) as error:
+            raise DataFileError([Problem(suite.path, 0, str(error))]) from None
+        if not isinstance(old, AgentScoreModel):
+            message = f"{folder.score} is the score of a case: expected that of a whole run"
+            raise DataFileError([Problem(suite.path, 0, message)])
+        return transitions(samples, old.cases)
+
+    def session_header(self, suites: Sequence[Agent]) -> str:
+        """Which browser drives them, and whether it is shown."""
+        options = _agent(suites[0]).options
+        if options.mode == "score_only":
+            return f"agents: scored as captured in {', '.join(map(str, options.score_only))}"
+        from pytest_mcpeval.browser.finding import header
+
+        return header(options.driver)
+
+    def conclude(self, suite: Agent, samples: Sequence[Sample]) -> list[str]:
+        """Write the score and the report of the agent into the folder of its run."""
+        from pytest_mcpeval.kinds.agent.concluding import write_agent_files
+
+        agent = _agent(suite)
+        captured = [sample for sample in samples if "case_dir" in sample.run]
+        if not captured:
+            return []
+        folder = run_folder(agent)
+        if agent.options.mode == "capture_only":
+            return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
+        return write_agent_files(agent, folder)
+
+    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
+        """Cases and assertions over all agents."""
+        from pytest_mcpeval.kinds.agent.tables import tables
+
+        return tables(samples)
+
+    def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+        """What changed since the earlier runs."""
+        from pytest_mcpeval.kinds.agent.tables import comparison_tables
+
+        return comparison_tables(compared)
+
+
+def _is_artifact(data: Any) -> bool:
+    """Whether a document is a file of a run, which may lie among data files."""
+    if isinstance(data, list):
+        return bool(data) and all(isinstance(row, dict) and "span_id" in row for row in data[:1])
+    return isinstance(data, dict) and any(keys <= data.keys() for keys in ARTIFACT_KEYS)
+
+
+def _agent(suite: Agent) -> AgentSuite:
+    assert isinstance(suite, AgentSuite)
+    return suite
+
+
+def _redacted(sample: Sample, replacements: Mapping[str, str]) -> Sample:
+    if not replacements:
+        return sample
+    return samples_from_json(redact(samples_to_json([sample]), replacements))[0]

@@ -1,0 +1,172 @@
+"""``narrative.json``: why a case ended as it did, told by a person, a model, or from its score alone.
+
+Whoever tells it, every observation cites files that were captured; what cannot be found there is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
+
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent.score_file import CaseRow, OutcomeModel, read_json
+from pytest_mcpeval.loading.wording import counted, shown
+
+
+class NarrativeError(Exception):
+    """A narrative that does not stand on what was captured; ``problems`` are sentences for people."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+def _told(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is blank")
+    return text
+
+
+def _citation(value: Any) -> Any:
+    """A path alone is a citation too."""
+    return {"artifact_path": value} if isinstance(value, str) else value
+
+
+Told = Annotated[str, AfterValidator(_told)]
+
+
+class Citation(BaseModel):
+    """A captured file, relative to the folder of the case, and if given a span that must be in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    artifact_path: Told
+    detail: str | None = None
+    span_id: Told | None = None
+
+
+class Observation(BaseModel):
+    """One thing that was seen, with the files that show it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    text: Told
+    citations: Annotated[list[Annotated[Citation, BeforeValidator(_citation)]], Field(min_length=1)]
+
+
+class Narrative(BaseModel):
+    """A whole ``narrative.json``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    case_id: str
+    summary: Told
+    observations: Annotated[list[Observation], Field(min_length=1)]
+
+
+def read_narrative(path: Path, case_id: str, folder: CaseFolder) -> Narrative:
+    """A narrative of a case, all its citations found.
+
+    Raises:
+        ScoreFileError: The file cannot be read.
+        NarrativeError: It is malformed, of another case, or cites what was not captured.
+    """
+    try:
+        narrative = Narrative.model_validate(read_json(path))
+    except ValidationError as error:
+        raise NarrativeError([_words(found) for found in error.errors(include_url=False)]) from None
+    problems = list(grounding_problems(narrative, case_id, folder))
+    if problems:
+        raise NarrativeError(problems)
+    return narrative
+
+
+def _words(error: Any) -> str:
+    where = ".".join(map(str, error["loc"]))
+    return f"{where}: {error['msg']}" if where else str(error["msg"])
+
+
+def grounding_problems(narrative: Narrative, case_id: str, folder: CaseFolder) -> Iterator[str]:
+    """What a narrative says that does not stand on what was captured of a case."""
+    if narrative.case_id != case_id:
+        yield f"case_id: the narrative is of {shown(narrative.case_id)}, and the score of {shown(case_id)}"
+    for number, observation in enumerate(narrative.observations):
+        for index, citation in enumerate(observation.citations):
+            problem = citation_problem(citation.artifact_path, folder, citation.span_id)
+            if problem:
+                yield f"observations.{number}.citations.{index}: {problem}"
+
+
+def citation_problem(artifact_path: str, folder: CaseFolder, span_id: str | None = None) -> str | None:
+    """Why a citation does not hold, or None: it must be a file inside the folder, and the span be in it."""
+    try:
+        path = (folder.path / artifact_path).resolve()
+        inside = path.is_relative_to(folder.path.resolve())
+        found = inside and path.is_file()
+    except (OSError, ValueError):
+        inside, found = True, False
+    if not inside:
+        return f"{shown(artifact_path)} leads out of the folder of the case"
+    if not found:
+        return f"there is no file {shown(artifact_path)} in {folder.path}"
+    if span_id is not None and span_id not in path.read_text(encoding="utf-8", errors="replace"):
+        return f"{shown(artifact_path)} has no span {shown(span_id)}"
+    return None
+
+
+def narrative_of(row: CaseRow, folder: CaseFolder) -> Narrative | None:
+    """The narrative that a score tells by itself: what does not hold, or else what does.
+
+    None when nothing was captured that it could cite.
+    """
+    wanted = [outcome for outcome in row.outcomes if outcome.outcome != "passed"] or row.outcomes
+    observations = [found for outcome in wanted if (found := _observed(outcome, folder)) is not None]
+    if row.error is not None and (path := _something(folder)) is not None:
+        observations.insert(0, Observation(text=row.error, citations=[Citation(artifact_path=path)]))
+    if not observations:
+        return None
+    return Narrative(case_id=row.case_id, summary=_summary(row), observations=observations)
+
+
+def _summary(row: CaseRow) -> str:
+    if row.error is not None and not row.outcomes:
+        return "The case could not be captured, so nothing is known of the agent's answer."
+    parts = [f"{row.passed} of {counted(row.total, 'assertion')} hold"]
+    parts += [f"{row.failed} {'does' if row.failed == 1 else 'do'} not"] if row.failed else []
+    parts += [f"{row.inconclusive} could not be decided for want of evidence"] if row.inconclusive else []
+    words = {
+        "passed": "passed",
+        "failed": "failed",
+        "inconclusive": "is inconclusive",
+        "error": "is in error",
+    }
+    return f"The case {words[row.outcome]}: {', '.join(parts)}."
+
+
+def _observed(outcome: OutcomeModel, folder: CaseFolder) -> Observation | None:
+    evidence = outcome.evidence
+    path = _something(folder) if evidence is None else evidence.artifact_path
+    if path is None:
+        return None
+    subject = f"{outcome.assertion_kind}{f' {outcome.target}' if outcome.target else ''}"
+    text = f"{subject} {outcome.outcome}: {outcome.message}"
+    detail = None if evidence is None else evidence.detail
+    return Observation(text=text, citations=[Citation(artifact_path=path, detail=detail)])
+
+
+def _something(folder: CaseFolder) -> str | None:
+    """A captured file that shows the state of a case for which there is no better evidence."""
+    for path in (folder.after_submit_dom, folder.failure_screenshot, folder.landing_dom, folder.capture):
+        if path.is_file():
+            return folder.relative(path)
+    return None

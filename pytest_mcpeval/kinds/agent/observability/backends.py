@@ -1,0 +1,128 @@
+"""What every trace backend is asked, and what it finds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
+from pytest_mcpeval.kinds.agent.observability.genai import RawSpan, span_of
+from pytest_mcpeval.kinds.agent.observability.query_client import header_pairs
+from pytest_mcpeval.kinds.agent.observability.spans import Span, nanoseconds_of
+from pytest_mcpeval.loading.wording import counted
+
+CLOCK_SKEW = timedelta(seconds=2)
+"""How far the clock of the agent may be behind ours."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which traces are meant: those of a session that began in an interval (both ends belong to it)."""
+
+    session_id: str
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def earliest(self) -> datetime | None:
+        """The beginning, with room for clocks that differ."""
+        return None if self.since is None else self.since - CLOCK_SKEW
+
+    @property
+    def latest(self) -> datetime | None:
+        """The end, with room for clocks that differ."""
+        return None if self.until is None else self.until + CLOCK_SKEW
+
+    def holds(self, started: int) -> bool:
+        """Whether a trace that began then (nanoseconds since 1970) is meant."""
+        if self.earliest is not None and started < nanoseconds_of(self.earliest):
+            return False
+        return self.latest is None or started <= nanoseconds_of(self.latest)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a backend has at the moment. ``pending`` counts traces that it lists and does not have yet."""
+
+    spans: tuple[Span, ...] = ()
+    skipped: int = 0
+    pending: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def traces(self) -> int:
+        """How many traces the spans are of."""
+        return len({span.trace_id for span in self.spans})
+
+
+class Backend(Protocol):
+    """A trace backend that is being asked."""
+
+    def find(self, window: Window) -> Found:
+        """What it has of a session.
+
+        Raises:
+            ObservabilityError: It cannot be asked, or its answer cannot be read.
+        """
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def spans_of(raw: Iterable[RawSpan]) -> tuple[list[Span], int]:
+    """Spans, and how many were malformed."""
+    found: list[Span] = []
+    skipped = 0
+    for one in raw:
+        try:
+            found.append(span_of(one))
+        except MalformedSpanError:
+            skipped += 1
+    return found, skipped
+
+
+def within(spans: Iterable[Span], window: Window) -> tuple[Span, ...]:
+    """The spans of the traces that began in the window."""
+    listed = list(spans)
+    begun: dict[str, int] = {}
+    for span in listed:
+        begun[span.trace_id] = min(begun.get(span.trace_id, span.started), span.started)
+    return tuple(span for span in listed if window.holds(begun[span.trace_id]))
+
+
+def credential(name: str) -> str:
+    """The value of an environment variable.
+
+    Raises:
+        ObservabilityError: It is not set.
+    """
+    value = os.environ.get(name)
+    if not value:
+        raise ObservabilityError(
+            f"the manifest takes a credential from {name}, which is not set: set it in the environment"
+        )
+    return value
+
+
+def headers_from(variable: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Headers from a variable, and what to show in place of the secrets among them.
+
+    Raises:
+        ObservabilityError: The variable is not set, or malformed.
+    """
+    if variable is None:
+        return {}, {}
+    headers = header_pairs(credential(variable), variable)
+    return headers, {value: f"${{{variable}}}" for value in headers.values() if len(value) >= 6}
+
+
+def other_sessions(count: int, window: Window) -> Iterator[str]:
+    """The remark on traces that are not of the session that was asked for."""
+    if count:
+        yield (
+            f"{counted(count, 'trace')} left out: the backend listed them for the session "
+            f"{window.session_id!r}, and their spans name another one"
+        )

@@ -1,0 +1,142 @@
+"""Traces of a case → its canonical logs. Asks until the traces are complete, or their time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent.observability.backends import Backend, Found, Window
+from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
+from pytest_mcpeval.kinds.agent.observability.logs import (
+    is_complete,
+    logs_of,
+    tells_anything,
+    unique,
+    write_logs,
+)
+from pytest_mcpeval.kinds.agent.spec import LangfuseSource, OtelSource, TraceBackend
+from pytest_mcpeval.kinds.agent.urls import policy_problem
+from pytest_mcpeval.loading.wording import counted
+
+__all__ = ["FetchResult", "ObservabilityError", "TraceQuery", "fetch"]
+
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class TraceQuery:
+    """Whose traces: those of a session, from one ISO time to another."""
+
+    session_id: str
+    since: str | None = None
+    until: str | None = None
+
+
+@dataclass(frozen=True)
+class FetchResult:
+    """How many traces were read and malformed spans skipped, remarks, and the names of the written logs."""
+
+    traces: int
+    skipped_spans: int
+    notes: tuple[str, ...]
+    written: tuple[str, ...]
+
+
+def fetch(backend: TraceBackend, query: TraceQuery, folder: CaseFolder) -> FetchResult:
+    """Write the canonical logs of a case from its traces, over those that the agent's page told.
+
+    Without traces, or with traces that know no tools, agents and models, nothing is written.
+
+    Raises:
+        ObservabilityError: The backend cannot be asked, or its answer cannot be read.
+        OSError: A log cannot be written.
+    """
+    window = Window(query.session_id, _moment("since", query.since), _moment("until", query.until))
+    _check_policy(backend)
+    asked = _opened(backend)
+    try:
+        found, complete = _polled(asked, window, backend.trace_wait_ms / 1000)
+    finally:
+        asked.close()
+    notes = tuple(_notes(found, complete=complete, backend=backend, window=window))
+    if not tells_anything(found.spans):
+        return FetchResult(found.traces, found.skipped, notes, ())
+    return FetchResult(found.traces, found.skipped, notes, write_logs(logs_of(found.spans), folder))
+
+
+def _moment(name: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    moment = None
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+    if moment is None or moment.tzinfo is None:
+        raise ObservabilityError(
+            f"{name}: expected an ISO time with a zone such as 2026-01-31T12:00:00Z, found {text!r}"
+        )
+    return moment
+
+
+def _check_policy(backend: TraceBackend) -> None:
+    """Names may lead elsewhere than they did when the manifest was loaded, and credentials go there."""
+    url = backend.host if isinstance(backend, LangfuseSource) else backend.endpoint
+    if problem := policy_problem(url, backend.host_policy):
+        raise ObservabilityError(problem)
+
+
+def _opened(backend: TraceBackend) -> Backend:
+    if isinstance(backend, OtelSource):
+        from pytest_mcpeval.kinds.agent.observability.tempo import Tempo
+
+        return Tempo(backend)
+    if isinstance(backend, LangfuseSource):
+        from pytest_mcpeval.kinds.agent.observability.langfuse import Langfuse
+
+        return Langfuse(backend)
+    from pytest_mcpeval.kinds.agent.observability.phoenix import Phoenix
+
+    return Phoenix(backend)
+
+
+def _polled(asked: Backend, window: Window, seconds: float) -> tuple[Found, bool]:
+    """What the backend has once it is complete and no longer grows, or when time is up; and which it was."""
+    deadline = time.monotonic() + seconds
+    pause, before = FIRST_PAUSE_SECONDS, -1
+    while True:
+        found = asked.find(window)
+        spans = unique(found.spans)
+        complete = not found.pending and is_complete(spans.values())
+        if complete and len(spans) == before:
+            return found, True
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return found, complete
+        before = len(spans)
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+
+
+def _notes(found: Found, *, complete: bool, backend: TraceBackend, window: Window) -> Iterator[str]:
+    yield from found.notes
+    if found.skipped:
+        yield f"{counted(found.skipped, 'malformed span')} skipped: evidence may be missing"
+    waited = f"within {backend.trace_wait_ms:,} ms (trace_wait_ms)"
+    if found.pending:
+        yield f"{counted(found.pending, 'trace')} listed by the backend and not readable {waited}"
+    if not found.traces:
+        since = "" if window.since is None else f" that began at {window.since.isoformat()} or later"
+        yield f"no trace of the session {window.session_id!r}{since} was found {waited}"
+    elif not tells_anything(found.spans):
+        yield (
+            f"{counted(found.traces, 'trace')} found {waited}, and no span in them is of a tool, an agent or "
+            "a model: see that the agent emits GenAI attributes such as gen_ai.operation.name"
+        )
+    elif not complete:
+        yield f"{counted(found.traces, 'trace')} found, not complete {waited}: evidence may be missing"
+    if not tells_anything(found.spans):
+        yield "no log is taken from traces"

@@ -1,0 +1,161 @@
+"""``observability.ui_introspection``: what the agent's own page tells, read by declared selectors.
+
+Only what the page is said to expose is read, and only what the selectors find is written. What is not found,
+or only in part, leaves no log: then the assertions on it are inconclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent.evidence import RoutingDecision, ToolCall, write_rows, write_step_count
+from pytest_mcpeval.kinds.agent.observability.genai import object_of
+from pytest_mcpeval.kinds.agent.spec import EvidenceKind, UiField, UiIntrospection, UiSelectors
+from pytest_mcpeval.kinds.agent.visible_text import SKIPPED
+from pytest_mcpeval.loading.wording import counted, shown
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+SETTING = "observability.ui_introspection"
+
+Entry = dict[str, str | None]
+
+
+class NotFoundError(Exception):
+    """A page does not tell what it is said to expose; the text says what is missing."""
+
+
+def extract(ui: UiIntrospection, folder: CaseFolder) -> tuple[str, ...]:
+    """Write the canonical logs that the page with the answer tells; gives remarks on those it does not.
+
+    Raises:
+        OSError: A log cannot be written.
+    """
+    try:
+        page = _page(folder)
+    except NotFoundError as error:
+        return (str(error),)
+    notes = []
+    for kind in ui.exposes:
+        try:
+            notes += _WRITERS[kind](_entries(kind, ui, page), folder)
+        except NotFoundError as error:
+            notes.append(f"{SETTING}.extract.{kind}: {error}: no {kind} are taken from the page")
+    return tuple(notes)
+
+
+def _page(folder: CaseFolder) -> BeautifulSoup:
+    try:
+        from bs4 import BeautifulSoup
+    except ImportError:
+        raise NotFoundError(
+            f"{SETTING} needs the package beautifulsoup4: pip install 'pytest-mcpeval[browser]'"
+        ) from None
+    try:
+        html = folder.after_submit_dom.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise NotFoundError(f"{SETTING}: the captured page cannot be read: {error.strerror}") from None
+    # Text in templates is text as any other: those that stay are open shadow roots.
+    page = BeautifulSoup(html, "html.parser", string_containers={})
+    for element in page.find_all(sorted(SKIPPED)):
+        if element.decomposed:
+            continue
+        if element.name == "template" and element.has_attr("shadowrootmode"):
+            # Selectors do not look into templates.
+            element.unwrap()
+        else:
+            element.decompose()
+    return page
+
+
+def _entries(kind: EvidenceKind, ui: UiIntrospection, page: BeautifulSoup) -> list[Entry]:
+    """The entries of a kind with their fields, in the order of the page, each with a ``span_id``."""
+    places = ui.extract.get(kind)
+    if places is None:
+        raise NotFoundError("the manifest has no selectors for it, and a description alone is not read")
+    found = _selected(page, places.entry)
+    if not found:
+        raise NotFoundError(f"no element matches the selector {shown(places.entry)}")
+    entries = [_fields(entry, places) for entry in found]
+    ids = [_span_id(element, entry) for element, entry in zip(found, entries, strict=True)]
+    numbered = len(set(ids)) < len(ids) or None in ids
+    return [
+        {**entry, "span_id": f"ui-step-{number:03}" if numbered else given}
+        for number, (entry, given) in enumerate(zip(entries, ids, strict=True), start=1)
+    ]
+
+
+def _selected(element: Tag, selector: str) -> Sequence[Tag]:
+    from soupsieve import SelectorSyntaxError
+
+    try:
+        return element.select(selector)
+    except (SelectorSyntaxError, NotImplementedError):
+        raise NotFoundError(f"{shown(selector)} is no CSS selector") from None
+
+
+def _fields(entry: Tag, places: UiSelectors) -> Entry:
+    return {name: _value(entry, place) for name, place in places.fields.items()}
+
+
+def _value(entry: Tag, place: UiField) -> str | None:
+    found = [entry] if place.selector is None else _selected(entry, place.selector)
+    if not found:
+        return None
+    value: Any = found[0].get_text() if place.attribute is None else found[0].get(place.attribute)
+    # Attributes such as class are lists.
+    text = " ".join(value) if isinstance(value, list) else value
+    return text.strip() or None if isinstance(text, str) else None
+
+
+def _span_id(element: Tag, entry: Entry) -> str | None:
+    own = element.get("id")
+    return entry.get("span_id") or (own if isinstance(own, str) and own else None)
+
+
+def _required(entries: Sequence[Entry], field: str) -> None:
+    lacking = sum(not entry.get(field) for entry in entries)
+    if lacking:
+        raise NotFoundError(f"{field} is missing in {lacking} of {counted(len(entries), 'entry', 'entries')}")
+
+
+def _write_tool_calls(entries: list[Entry], folder: CaseFolder) -> list[str]:
+    _required(entries, "tool_name")
+    rows = [
+        ToolCall.model_validate({**entry, "arguments": _object(entry.get("arguments"))}) for entry in entries
+    ]
+    write_rows(folder.tool_calls, rows)
+    unread = sum(
+        bool(entry.get("arguments")) and row.arguments is None
+        for entry, row in zip(entries, rows, strict=True)
+    )
+    if not unread:
+        return []
+    where = f"{SETTING}.extract.tool_calls.arguments"
+    return [f"{where}: {unread} of {counted(len(rows), 'entry', 'entries')} hold no JSON object: left out"]
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    found = object_of(text)
+    return None if found is None else dict(found)
+
+
+def _write_routing_decisions(entries: list[Entry], folder: CaseFolder) -> list[str]:
+    _required(entries, "target_agent")
+    write_rows(folder.routing_decisions, [RoutingDecision.model_validate(entry) for entry in entries])
+    return []
+
+
+def _write_step_count(entries: list[Entry], folder: CaseFolder) -> list[str]:
+    write_step_count(folder, [str(entry["span_id"]) for entry in entries])
+    return []
+
+
+_WRITERS: dict[EvidenceKind, Callable[[list[Entry], CaseFolder], list[str]]] = {
+    "tool_calls": _write_tool_calls,
+    "routing_decisions": _write_routing_decisions,
+    "step_count": _write_step_count,
+}

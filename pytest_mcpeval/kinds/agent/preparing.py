@@ -1,0 +1,94 @@
+"""Before a case is driven: its credentials, and what fixtures say on where the agent is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth
+from pytest_mcpeval.kinds.agent.run import Places
+from pytest_mcpeval.kinds.agent.spec import AgentSuite, LangfuseSource, Manifest
+from pytest_mcpeval.kinds.agent.urls import page_url
+from pytest_mcpeval.kinds.base import TargetError
+
+PLACES = ("url", "langfuse", "otel", "phoenix")
+SHORTEST_SECRET = 6
+
+
+def variables(manifest: Manifest) -> list[str]:
+    """The environment variables that hold a manifest's credentials."""
+    return list(_variables(manifest))
+
+
+def _variables(manifest: Manifest) -> Iterator[str]:
+    auth, backend = manifest.access.auth, manifest.observability.backend
+    if isinstance(auth, BearerAuth):
+        yield auth.token_env
+    elif isinstance(auth, BasicAuth):
+        yield from (auth.username_env, auth.password_env)
+    if isinstance(backend, LangfuseSource):
+        yield from (backend.public_key_env, backend.secret_key_env)
+    elif backend is not None and backend.headers_env is not None:
+        yield backend.headers_env
+
+
+def require_credentials(suite: AgentSuite) -> None:
+    """See that every credential is there before a browser is started.
+
+    Raises:
+        TargetError: One is not set.
+    """
+    missing = [name for name in variables(suite.manifest) if not os.environ.get(name)]
+    if missing:
+        raise TargetError(
+            f"{suite.key}: the manifest takes credentials from {', '.join(missing)}, which "
+            f"{'is' if len(missing) == 1 else 'are'} not set: set "
+            f"{'it' if len(missing) == 1 else 'them'} in the environment"
+        )
+
+
+def secrets(manifest: Manifest) -> dict[str, str]:
+    """The secret values of a manifest, each with what to print instead."""
+    values = {os.environ.get(name, ""): f"${{{name}}}" for name in variables(manifest)}
+    return {value: shown for value, shown in values.items() if len(value) >= SHORTEST_SECRET}
+
+
+def places_of(suite: AgentSuite, fixtures: Mapping[str, Any]) -> Places:
+    """What the fixtures of a case say.
+
+    Raises:
+        TargetError: A fixture has a value of another kind than expected.
+    """
+    settings = suite.settings
+    urls = {} if settings.url_fixture is None else _urls(settings.url_fixture, fixtures[settings.url_fixture])
+    if settings.login_fixture is None:
+        return Places(urls)
+    return Places(urls, _state(settings.login_fixture, fixtures[settings.login_fixture]))
+
+
+def _urls(name: str, value: Any) -> dict[str, str]:
+    given = {"url": value} if isinstance(value, str) else value
+    if not isinstance(given, Mapping) or not given.keys() <= set(PLACES):
+        raise TargetError(
+            f"the fixture {name} is the url_fixture: expected a URL, or a mapping with {', '.join(PLACES)}, "
+            f"found {value!r}"
+        )
+    for url in given.values():
+        try:
+            page_url(str(url))
+        except ValueError as error:
+            raise TargetError(f"the fixture {name}: {error}") from None
+    return {key: str(url) for key, url in given.items()}
+
+
+def _state(name: str, value: Any) -> str | Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, (str, Path)) and Path(value).is_file():
+        return str(value)
+    raise TargetError(
+        f"the fixture {name} is the login_fixture: expected a storage state of Playwright, as a mapping or "
+        f"the path of a file, found {type(value).__name__} {str(value)[:200]!r}"
+    )

@@ -1,0 +1,122 @@
+"""One case: driven and its evidence gathered, or found where it was captured before; then scored."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.browser.directive import Driver
+from pytest_mcpeval.kinds.agent.captured import Captured
+from pytest_mcpeval.kinds.agent.captures import (
+    UNFINISHED,
+    Capture,
+    capture_of,
+    read_capture,
+    write_capture,
+)
+from pytest_mcpeval.kinds.agent.directives import directive_of, placeholders
+from pytest_mcpeval.kinds.agent.folders import captured_folder, run_folder
+from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
+from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite, LangfuseSource, TraceBackend
+from pytest_mcpeval.kinds.agent.urls import filled, with_origin
+from pytest_mcpeval.kinds.base import TargetError
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things really are: URLs by ``url``, ``langfuse``, ``otel`` and ``phoenix``; who is logged in."""
+
+    urls: Mapping[str, str]
+    storage_state: str | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A case that was captured, now or before; ``capture`` is None when that did not finish."""
+
+    folder: CaseFolder
+    capture: Capture | None
+
+
+def drive(suite: AgentSuite, case: AgentCase, driver: Driver, places: Places) -> Visit:
+    """Visit the page, then gather what the page and the trace backend tell.
+
+    Raises:
+        OSError: The artifacts cannot be written.
+    """
+    directive = directive_of(suite, case, base_url=places.urls.get("url"), storage_state=places.storage_state)
+    if directive.folder.path.is_dir():
+        # A rerun of the same case: what an earlier attempt left is no evidence of this one.
+        shutil.rmtree(directive.folder.path)
+    directive.folder.create()
+    capture = capture_of(directive, driver.capture(directive))
+    if capture.error is None:
+        capture = _with_evidence(suite, case, directive.folder, capture, places)
+    write_capture(directive.folder, capture)
+    return Visit(directive.folder, capture)
+
+
+def _with_evidence(
+    suite: AgentSuite, case: AgentCase, folder: CaseFolder, capture: Capture, places: Places
+) -> Capture:
+    """The page first: a trace backend that has traces of the case then overwrites what the page told."""
+    from pytest_mcpeval.kinds.agent.observability.fetching import ObservabilityError, TraceQuery, fetch
+    from pytest_mcpeval.kinds.agent.observability.introspection import extract
+
+    observability = suite.manifest.observability
+    notes = [*capture.notes]
+    if observability.ui is not None:
+        notes += extract(observability.ui, folder)
+    if observability.backend is None:
+        return replace(capture, notes=tuple(notes))
+    session = filled(observability.backend.session_id, placeholders(run_folder(suite), case))
+    query = TraceQuery(session_id=session, since=capture.started, until=None)
+    try:
+        notes += fetch(backend_at(observability.backend, places), query, folder).notes
+    except ObservabilityError as error:
+        return replace(capture, notes=tuple(notes), fetch_error=str(error))
+    return replace(capture, notes=tuple(notes))
+
+
+def backend_at(backend: TraceBackend, places: Places) -> TraceBackend:
+    """The backend where it really is."""
+    name = type(backend).__name__.removesuffix("Source").lower()
+    if name not in places.urls:
+        return backend
+    if isinstance(backend, LangfuseSource):
+        return replace(backend, host=with_origin(backend.host, places.urls[name]))
+    return replace(backend, endpoint=with_origin(backend.endpoint, places.urls[name]))
+
+
+def revisit(suite: AgentSuite, case: AgentCase) -> Visit:
+    """A case as it was captured before.
+
+    Raises:
+        TargetError: It was not, or with another input than it has now.
+    """
+    folder = captured_folder(suite, case.id)
+    try:
+        capture = read_capture(folder)
+    except ValueError as error:
+        raise TargetError(str(error)) from None
+    if capture is not None and capture.input != case.input:
+        raise TargetError(
+            f"the case {case.id!r} was captured with another input than it has now, so what was captured "
+            "says nothing about it: run it again without --mcpeval-score-only"
+        )
+    return Visit(folder, capture)
+
+
+def score(suite: AgentSuite, case: AgentCase, visit: Visit) -> CaseScore:
+    """The outcomes of a case's assertions, or why it could not be captured."""
+    manifest = suite.manifest
+    error = UNFINISHED if visit.capture is None else visit.capture.error
+    if error is not None:
+        return CaseScore(manifest.name, case.id, (), error)
+    captured = Captured(visit.folder, manifest.interaction.max_dom_bytes)
+    found = score_case(manifest.name, case, captured, manifest.observability)
+    fetch_error = None if visit.capture is None else visit.capture.fetch_error
+    return found if fetch_error is None else replace(found, error=f"observability: {fetch_error}")

@@ -1,0 +1,125 @@
+"""``score.json`` of cases and agents: written, and read with every mistake named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from pytest_mcpeval.browser.artifacts import write_private
+from pytest_mcpeval.samples import CheckStatus, to_json
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class EvidenceModel(_Model):
+    """Where an outcome can be seen."""
+
+    artifact_path: str
+    detail: str
+
+
+class ReasonModel(_Model):
+    """Why an outcome is inconclusive."""
+
+    kind: str
+    message: str
+    expected_artifact_path: str
+
+
+class OutcomeModel(_Model):
+    """One assertion."""
+
+    assertion_kind: str
+    target: str | None
+    outcome: CheckStatus
+    expected: Any
+    message: str
+    observed: Any = None
+    evidence: EvidenceModel | None = None
+    reason: ReasonModel | None = None
+    recovery: tuple[str, ...] = ()
+
+
+class CaseRow(_Model):
+    """One case; ``case_dir`` is relative to the folder of the file."""
+
+    case_id: str
+    case_dir: str
+    outcome: Literal["passed", "failed", "inconclusive", "error"]
+    total: int
+    passed: int
+    failed: int
+    inconclusive: int
+    outcomes: tuple[OutcomeModel, ...]
+    error: str | None = None
+
+
+class CaseScoreModel(CaseRow):
+    """``score.json`` of a case."""
+
+    version: Literal[1]
+    agent_name: str
+
+
+class AgentScoreModel(_Model):
+    """``score.json`` of an agent."""
+
+    version: Literal[1]
+    agent_name: str
+    run_id: str
+    cases: tuple[CaseRow, ...]
+
+
+Score = CaseScoreModel | AgentScoreModel
+
+
+class ScoreFileError(Exception):
+    """A score cannot be read; the text names the file."""
+
+
+def write_score(path: Path, score: Mapping[str, Any]) -> None:
+    """Write a score; the same score gives the same bytes.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    write_private(path, to_json(score, indent=1) + "\n")
+
+
+def read_score(path: Path) -> Score:
+    """The score in a file, of a case or of an agent.
+
+    Raises:
+        ScoreFileError: There is none, or it is malformed.
+    """
+    data = read_json(path)
+    model: TypeAdapter[Any] = TypeAdapter(
+        AgentScoreModel if isinstance(data, dict) and "cases" in data else CaseScoreModel
+    )
+    try:
+        found: Score = model.validate_python(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the whole file"
+        raise ScoreFileError(f"{path}: expected a score.json: {where}: {first['msg']}") from None
+    return found
+
+
+def read_json(path: Path) -> Any:
+    """The JSON in a file.
+
+    Raises:
+        ScoreFileError: There is no such file, or it holds no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScoreFileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ScoreFileError(f"{path}: expected JSON: {error}") from None

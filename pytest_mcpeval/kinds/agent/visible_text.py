@@ -1,0 +1,68 @@
+"""The text of a page that a person could read: HTML without scripts, styles, templates and comments."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from html.parser import HTMLParser
+
+SKIPPED = frozenset({"script", "style", "noscript", "template"})
+INLINE = frozenset(
+    {
+        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em"),
+        *("font", "i", "ins", "kbd", "label", "mark", "q", "rp", "rt", "ruby", "s", "samp", "small", "span"),
+        *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
+    }
+)
+"""Elements that do not separate words: ``H<sub>2</sub>O`` is one."""
+
+_BLANKS = re.compile(r"\s+")
+
+
+def visible_text(html: str) -> str:
+    """The readable text of a document, each run of blanks as one space, in Unicode's normal form C.
+
+    Left out are ``script``, ``style``, ``noscript`` and ``template`` elements and comments. A template with
+    ``shadowrootmode`` is an open shadow root and is read. Elements other than inline ones separate words.
+    """
+    parser = _Reader()
+    parser.feed(html)
+    parser.close()
+    return normalized("".join(parser.parts))
+
+
+def normalized(text: str) -> str:
+    """A text as `visible_text` gives it, so that the two can be compared."""
+    return _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        # The open elements among SKIPPED, each with whether its text is left out.
+        self._open: list[tuple[str, bool]] = []
+        self._skipped = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in INLINE:
+            self.parts.append(" ")
+        if tag in SKIPPED:
+            is_shadow_root = tag == "template" and any(name == "shadowrootmode" for name, _ in attrs)
+            self._open.append((tag, not is_shadow_root))
+            self._skipped += not is_shadow_root
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in INLINE:
+            self.parts.append(" ")
+        if tag not in SKIPPED or all(name != tag for name, _ in self._open):
+            return
+        while True:
+            name, counts = self._open.pop()
+            self._skipped -= counts
+            if name == tag:
+                return
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipped:
+            self.parts.append(data)

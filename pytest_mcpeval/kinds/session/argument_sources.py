@@ -1,0 +1,117 @@
+"""Which arguments came out of earlier results, as they were or reshaped. Looked at in memory, never stored.
+
+A transcript holds no results, so that nobody could tell from it that an agent had to cut an id in two for the
+next server. Whoever sees the values notes it down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_mcpeval.kinds.session.records import ArgumentSource
+from pytest_mcpeval.kinds.session.redaction import redacted_text
+from pytest_mcpeval.kinds.session.safety_resources import texts_in
+
+MOST_VALUES = 5_000
+"""Values of one result that are remembered."""
+
+_SHORTEST, _LONGEST = 3, 200
+_SHORTEST_PART = 4
+# Smaller numbers in a result are counts and sizes, the same by coincidence.
+_SMALLEST_RESULT, _SMALLEST_ARGUMENT = 1_000, 10
+_DEEPEST = 50
+_COUNTING = re.compile(
+    r"(?:limit|offset|page|size|count|head|tail|depth|first|last|top|skip|max|min|length|line)[a-z]*(?:\[\d+\])?$",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(r"[^\W_]+")
+_NUMBER_AT_END = re.compile(r"[#/!-](\d{2,})$")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d?:\d\d")
+
+
+class SeenValues:
+    """The values in the results of one scenario that look like identifiers."""
+
+    def __init__(self) -> None:
+        self._verbatim: dict[str, str] = {}
+        self._normalised: dict[str, str] = {}
+        self._parts: dict[str, str] = {}
+
+    def add(self, entry_id: str, result: Any) -> None:
+        """Remember the values of a result, JSON data."""
+        for count, text in enumerate(_identifiers(result)):
+            if count >= MOST_VALUES:
+                break
+            self._verbatim[text] = entry_id
+            self._normalised[_normal(text)] = entry_id
+            parts = _PARTS.findall(text)
+            if len(parts) > 1:
+                self._parts.update((part, entry_id) for part in parts if _is_telling(part))
+            if number := _NUMBER_AT_END.search(text):
+                self._parts[number[1]] = entry_id
+
+    def sources(self, arguments: Mapping[str, Any]) -> tuple[ArgumentSource, ...]:
+        """The arguments that were seen before, each with the latest result it was in."""
+        found: list[ArgumentSource] = []
+        for path, text in _texts_and_numbers(arguments, _SMALLEST_ARGUMENT):
+            if text.isdigit() and _COUNTING.search(path):
+                continue
+            name = redacted_text(path)
+            if text in self._verbatim:
+                found.append(ArgumentSource(name, self._verbatim[text], "verbatim"))
+            elif entry_id := self._reshaped(text):
+                found.append(ArgumentSource(name, entry_id, "reshaped"))
+        return tuple(found)
+
+    def _reshaped(self, text: str) -> str | None:
+        """The result whose value this one came from: spelt otherwise, a part of it, or built around it."""
+        if found := self._parts.get(text):
+            return found
+        if not _is_identifier(text):
+            return None
+        if found := self._normalised.get(_normal(text)):
+            return found
+        parts = [part for part in _PARTS.findall(text) if _is_telling(part)]
+        return next((self._verbatim[part] for part in parts if part in self._verbatim), None)
+
+
+def _identifiers(result: Any) -> Iterator[str]:
+    for _, text in _texts_and_numbers(result, _SMALLEST_RESULT):
+        if _is_identifier(text):
+            yield text
+
+
+def _texts_and_numbers(value: Any, smallest: int) -> Iterator[tuple[str, str]]:
+    yield from texts_in(_with_numbers_as_texts(value, smallest))
+
+
+def _with_numbers_as_texts(value: Any, smallest: int, depth: int = 0) -> Any:
+    if isinstance(value, bool) or depth > _DEEPEST:
+        return None
+    if isinstance(value, int):
+        return str(value) if smallest <= abs(value) < 10**18 else None
+    if isinstance(value, Mapping):
+        return {key: _with_numbers_as_texts(inner, smallest, depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_numbers_as_texts(inner, smallest, depth + 1) for inner in value]
+    return value
+
+
+def _is_identifier(text: str) -> bool:
+    """One word, long enough to be no coincidence, and no plain word of a language."""
+    return (
+        _SHORTEST <= len(text) <= _LONGEST
+        and not any(character.isspace() for character in text)
+        and re.search(r"[\d/_:#@.-]", text) is not None
+        and _DATE.match(text) is None
+    )
+
+
+def _is_telling(part: str) -> bool:
+    return len(part) >= _SHORTEST_PART and any(character.isdigit() for character in part)
+
+
+def _normal(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()

@@ -1,0 +1,88 @@
+"""Committed findings of a session file, which later ones are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_mcpeval.baseline import BaselineModel, digest_of, is_baseline
+from pytest_mcpeval.kinds.session.critic.findings import Dimension, Finding, Severity
+from pytest_mcpeval.kinds.session.spec import SessionSuite
+from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.loading.schema import validate
+from pytest_mcpeval.samples import Sample
+
+
+class CommittedFinding(BaseModel):
+    """What a baseline keeps of a finding; evidence belongs to one transcript."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    severity: Severity
+    dimension: Dimension
+    mcp_name: str
+    summary: str
+
+
+class SessionBaselineModel(BaselineModel):
+    """A baseline file. ``digest`` is of the scenarios and dispositions."""
+
+    of: Literal["session"]
+    findings: list[CommittedFinding]
+
+
+def digest(suite: SessionSuite) -> str:
+    """``sha256:<hex>`` of what decides which findings there can be: scenarios, and what may be done."""
+    scenarios = [
+        {"id": one.id, "description": one.scenario.description, "targets": list(one.scenario.targets_mcps)}
+        for one in suite.scenarios
+    ]
+    allowed = {name: scope.disposition for name, scope in suite.scopes.items()}
+    return digest_of({"scenarios": scenarios, "dispositions": allowed})
+
+
+def read(suite: SessionSuite) -> list[Finding] | None:
+    """The committed findings; None when the suite names no baseline, or there is none yet.
+
+    Raises:
+        DataFileError: The file is no baseline of a session, or of another version of this one.
+    """
+    path = suite.settings.baseline
+    if path is None or not Path(path).is_file():
+        return None
+    document = load(Path(path))
+    if not is_baseline(document.data):
+        raise DataFileError([document.problem(message="expected a baseline, written by --mcpeval-bless")])
+    model: SessionBaselineModel = validate(SessionBaselineModel, document)
+    if model.digest != digest(suite):
+        message = (
+            f"was made from other scenarios or dispositions than those of {suite.key}: undo the change, or "
+            "bless the new ones with pytest --mcpeval --mcpeval-bless"
+        )
+        raise DataFileError([document.problem("digest", message=message)])
+    return [_finding(number, found) for number, found in enumerate(model.findings, 1)]
+
+
+def _finding(number: int, found: CommittedFinding) -> Finding:
+    return Finding(
+        id=f"B{number}",
+        severity=found.severity,
+        dimension=found.dimension,
+        mcp_name=found.mcp_name,
+        summary=found.summary,
+        evidence_ids=(),
+    )
+
+
+def content(suite: SessionSuite, samples: Sequence[Sample], findings: Sequence[Finding]) -> dict[str, Any]:
+    """The content of a new baseline."""
+    kept = ("severity", "dimension", "mcp_name", "summary")
+    outcomes = {s.id: "passed" if s.outcome == "passed" else "failed" for s in samples}
+    return {
+        "digest": digest(suite),
+        "findings": [finding.model_dump(include=set(kept), mode="json") for finding in findings],
+        "cases": {case: {"outcome": outcome} for case, outcome in outcomes.items()},
+    }

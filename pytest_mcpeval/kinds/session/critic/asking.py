@@ -1,0 +1,130 @@
+"""A critic is asked: a function, a fixture, a program, a language model, or a file it has left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.critic.prompt import INSTRUCTIONS
+from pytest_mcpeval.kinds.session.critic.settings import CriticModel
+from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
+from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, Signature
+from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.text import shortened
+
+PLACEHOLDER = "{prompt}"
+_SHOWN_ERRORS = 2_000
+
+
+@dataclass(frozen=True)
+class CriticRequest:
+    """What a critic gets: the request, and the files it names, for critics that cannot read any."""
+
+    prompt: str
+    transcript: Path
+    state: Path
+
+    def in_full(self) -> str:
+        """The request with the contents of the files."""
+        files = (("transcript.jsonl", self.transcript), ("state.json", self.state))
+        contents = (
+            f"<{name}>\n{path.read_text(encoding='utf-8') if path.is_file() else ''}\n</{name}>"
+            for name, path in files
+        )
+        return "\n\n".join((self.prompt, *contents))
+
+
+def ask_critic(model: CriticModel, request: CriticRequest, fixtures: Mapping[str, Any]) -> str:
+    """The raw output of a critic that is not the embedded one.
+
+    Raises:
+        TargetError: It cannot be asked, or brought no text in its time.
+    """
+    if model.file is not None:
+        return _file(Path(model.file))
+    if model.command is not None:
+        return _command(model.command, model, request)
+    if model.model is not None:
+        return _language_model(model.model, request)
+    return _function(model, request, fixtures)
+
+
+def _file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TargetError(f"critic: cannot read {path}: {error}") from None
+
+
+def _command(words: list[str], model: CriticModel, request: CriticRequest) -> str:
+    """The prompt goes to standard input, unless an argument holds ``{prompt}``."""
+    whole = f"{INSTRUCTIONS}\n{request.prompt}"
+    filled = [word.replace(PLACEHOLDER, whole) for word in words]
+    name = f"critic command: {' '.join(words)}"
+    try:
+        done = subprocess.run(
+            filled,
+            input=whole if filled == words else "",
+            cwd=model.directory,
+            env=os.environ,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=model.timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise TargetError(f"{name}: no output within {model.timeout:g} s") from None
+    except OSError as error:
+        raise TargetError(f"{name}: cannot be started: {error}") from None
+    if done.returncode:
+        tail = shortened(done.stderr.strip(), _SHOWN_ERRORS)
+        raise TargetError(f"{name}: ended with status {done.returncode}\n{tail}")
+    return done.stdout
+
+
+def _function(model: CriticModel, request: CriticRequest, fixtures: Mapping[str, Any]) -> str:
+    signature = Signature("critic", "review", "prompt", _arguments, _text)
+    target: Target
+    if model.fixture is not None:
+        target = FixtureTarget(signature, model.fixture, fixtures[model.fixture], model.timeout)
+    else:
+        assert model.python is not None, "the settings have one way"
+        target = PythonTarget(signature, model.python, Path(model.directory), model.timeout)
+    try:
+        target.open()
+        found = target.ask({"prompt": f"{INSTRUCTIONS}\n{request.prompt}"})
+    except AnswerError as error:
+        raise TargetError(f"critic {target.name}: {error.message}") from error
+    finally:
+        target.close()
+    return str(found)
+
+
+def _arguments(request: Request) -> tuple[Any, ...]:
+    return (request["prompt"],)
+
+
+def _text(found: Any) -> str:
+    if not isinstance(found, str):
+        raise AnswerError("answer", f"expected Markdown as a text, found {shown(found)}")
+    return found
+
+
+def _language_model(name: str, request: CriticRequest) -> str:
+    try:
+        from pydantic_ai import Agent
+    except ImportError:
+        raise TargetError(
+            f"critic model:{name} needs the extra `model`: pip install 'pytest-mcpeval[model]'"
+        ) from None
+    try:
+        agent = Agent(name, instructions=INSTRUCTIONS)
+        return agent.run_sync(request.in_full()).output
+    except Exception as error:
+        raise TargetError(f"critic model:{name}: {type(error).__name__}: {error}") from error

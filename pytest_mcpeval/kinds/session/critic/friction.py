@@ -1,0 +1,290 @@
+"""The embedded critic: friction that can be counted in a transcript, without a model. Pure.
+
+What each rule looks for is documented in ``docs/sessions.md``; the figures are the constants below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, Dimension, Severity
+from pytest_mcpeval.kinds.session.justification import justification_problem
+from pytest_mcpeval.kinds.session.records import TranscriptEntry, mcp_tool
+
+OVERSIZED: Mapping[Severity, int] = {"Critical": 1_000_000, "Major": 100_000, "Minor": 25_000}
+"""Severity → bytes of one result from which on it is oversized; the worst first."""
+REPEATED: Mapping[Severity, int] = {"Critical": 5, "Major": 3, "Minor": 2}
+"""Severity → how often the same call was made."""
+FAILED_ATTEMPTS: Mapping[Severity, int] = {"Critical": 3, "Major": 2, "Minor": 1}
+"""Severity → failed calls of a tool before its parameters were right, or given up."""
+GLUED: Mapping[Severity, int] = {"Major": 3, "Minor": 1}
+"""Severity → calls of a scenario that only carry data from one MCP call to another."""
+RESHAPED: Mapping[Severity, int] = {"Major": 3, "Minor": 1}
+"""Severity → arguments that had to be made from earlier results."""
+
+_KIND = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A finding before it is written down. ``server`` is empty when it cannot be put down to one."""
+
+    severity: Severity
+    dimension: Dimension
+    summary: str
+    server: str
+    evidence: tuple[str, ...]
+    recommendation: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What the critic reads: the transcript, server → its tools, scenario → the servers it is meant for."""
+
+    entries: Sequence[TranscriptEntry]
+    tools: Mapping[str, Sequence[str]]
+    targets: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    changes: Callable[[str, str], bool] = lambda server, tool: True
+    """(server, tool) → whether the tool may change something, so that asking again is no waste."""
+
+    def server_of(self, tool: str) -> str:
+        """The server of ``mcp__<server>__<tool>``, or an empty text."""
+        fitting = [name for name in self.tools if tool.startswith(mcp_tool(name, ""))]
+        return max(fitting, key=len, default="")
+
+    def tool_of(self, entry: TranscriptEntry) -> str:
+        """The tool's own name."""
+        server = self.server_of(entry.tool)
+        return entry.tool.removeprefix(mcp_tool(server, "")) if server else entry.tool
+
+    def scenarios(self) -> Mapping[str, list[TranscriptEntry]]:
+        """Scenario → its calls, in order."""
+        found: dict[str, list[TranscriptEntry]] = {}
+        for entry in self.entries:
+            if entry.is_call:
+                found.setdefault(entry.scenario_id, []).append(entry)
+        return found
+
+
+def drafts(material: Material) -> list[Draft]:
+    """Everything that the rules find, the worst first, then in the order of the transcript."""
+    rules = (_repeated, _guessed, _oversized, _inconsistent, _glued, _unjustified, _reshaped)
+    found = [draft for rule in rules for draft in rule(material)]
+    places = {entry.id: place for place, entry in enumerate(material.entries)}
+    ranks: Mapping[str, int] = {"Critical": 0, "Major": 1, "Minor": 2, "Suggestion": 3}
+    return sorted(found, key=lambda draft: (ranks[draft.severity], places[draft.evidence[0]]))
+
+
+def _severity(scale: Mapping[Severity, int], number: int) -> Severity | None:
+    return next((severity for severity, least in scale.items() if number >= least), None)
+
+
+def _repeated(material: Material) -> Iterator[Draft]:
+    """The same call again, while nothing that could change its answer has happened."""
+    for entries in material.scenarios().values():
+        for group in _same_calls(material, entries):
+            severity = _severity(REPEATED, len(group))
+            if severity is None:
+                continue
+            name = material.tool_of(group[0])
+            yield Draft(
+                severity,
+                "redundant_calls",
+                f"`{name}` was called {len(group)} times with the same arguments",
+                material.server_of(group[0].tool),
+                tuple(entry.id for entry in group),
+                f"Make one answer of `{name}` enough, or say in its description what it leaves out.",
+                "No call in between could have changed the answer.",
+            )
+
+
+def _same_calls(material: Material, entries: Iterable[TranscriptEntry]) -> Iterator[list[TranscriptEntry]]:
+    groups: dict[tuple[str, str], list[TranscriptEntry]] = {}
+    for entry in entries:
+        server = material.server_of(entry.tool)
+        if not server:
+            continue
+        key = (entry.tool, entry.args_digest or entry.args_summary)
+        groups.setdefault(key, []).append(entry)
+        if material.changes(server, material.tool_of(entry)):
+            # Whatever this server was asked before may have another answer now.
+            stale = [one for one in groups if material.server_of(one[0]) == server and one != key]
+            yield from (groups.pop(one) for one in stale)
+    yield from groups.values()
+
+
+def _guessed(material: Material) -> Iterator[Draft]:
+    """A call that failed, and the same tool again with other parameters."""
+    for entries in material.scenarios().values():
+        by_tool: dict[str, list[TranscriptEntry]] = {}
+        for entry in entries:
+            if material.server_of(entry.tool):
+                by_tool.setdefault(entry.tool, []).append(entry)
+        for calls in by_tool.values():
+            for attempts in _attempts(calls):
+                failed = [entry for entry in attempts if entry.failed]
+                severity = _severity(FAILED_ATTEMPTS, len(failed))
+                assert severity is not None, "an attempt has failed"
+                yield _guess(material, attempts, failed, severity)
+
+
+def _guess(
+    material: Material, attempts: Sequence[TranscriptEntry], failed: Sequence[TranscriptEntry], rank: Severity
+) -> Draft:
+    name = material.tool_of(attempts[0])
+    shapes = ", ".join(dict.fromkeys(str(entry.result_shape) for entry in failed))
+    return Draft(
+        rank,
+        "parameter_inference",
+        f"`{name}` was tried again with other parameters after {_times(len(failed), 'error')}",
+        material.server_of(attempts[0].tool),
+        tuple(entry.id for entry in attempts),
+        f"Say in the schema of `{name}` what its parameters must look like, with an example.",
+        f"Errors: {shapes}.",
+    )
+
+
+def _attempts(calls: Sequence[TranscriptEntry]) -> Iterator[list[TranscriptEntry]]:
+    """Failed calls and the one after them, where the parameters were changed in between."""
+    run: list[TranscriptEntry] = []
+    for entry in calls:
+        changed = bool(run) and _arguments(entry) != _arguments(run[-1])
+        if run and changed:
+            run.append(entry)
+            if not entry.failed:
+                yield run
+                run = []
+        elif entry.failed:
+            run = run or [entry]
+        else:
+            run = []
+    if len(run) > 1:
+        yield run
+
+
+def _arguments(entry: TranscriptEntry) -> str:
+    return entry.args_digest or entry.args_summary
+
+
+def _oversized(material: Material) -> Iterator[Draft]:
+    found: dict[str, list[TranscriptEntry]] = {}
+    for entry in material.entries:
+        if material.server_of(entry.tool) and (entry.result_bytes or 0) >= OVERSIZED["Minor"]:
+            found.setdefault(entry.tool, []).append(entry)
+    for entries in found.values():
+        largest = max(entry.result_bytes or 0 for entry in entries)
+        severity = _severity(OVERSIZED, largest)
+        assert severity is not None, "the smallest are left out"
+        name = material.tool_of(entries[0])
+        yield Draft(
+            severity,
+            "response_shape",
+            f"`{name}` answers with up to {largest:,} bytes",
+            material.server_of(entries[0].tool),
+            tuple(entry.id for entry in entries),
+            f"Give `{name}` pages, a limit or a choice of fields.",
+        )
+
+
+def _inconsistent(material: Material) -> Iterator[Draft]:
+    """Answers of one tool that are now a list, now a mapping, now a text."""
+    kinds: dict[str, dict[str, list[TranscriptEntry]]] = {}
+    for entry in material.entries:
+        found = _KIND.match(entry.result_shape or "")
+        if material.server_of(entry.tool) and not entry.failed and found:
+            kinds.setdefault(entry.tool, {}).setdefault(found[0], []).append(entry)
+    for by_kind in kinds.values():
+        if len(by_kind) < 2:
+            continue
+        examples = [entries[0] for entries in by_kind.values()]
+        name = material.tool_of(examples[0])
+        yield Draft(
+            "Minor",
+            "response_shape",
+            f"`{name}` answers in different shapes: {', '.join(sorted(by_kind))}",
+            material.server_of(examples[0].tool),
+            tuple(entry.id for entry in examples),
+            f"Let `{name}` always answer in one shape, also when there is nothing or only one.",
+            "Shapes: " + "; ".join(str(entry.result_shape) for entry in examples) + ".",
+        )
+
+
+def _glued(material: Material) -> Iterator[Draft]:
+    """Calls of other tools that stand between two MCP calls."""
+    for scenario, entries in material.scenarios().items():
+        servers = [material.server_of(entry.tool) for entry in entries]
+        mcp = [place for place, server in enumerate(servers) if server]
+        if len(mcp) < 2:
+            continue
+        glue = [place for place in range(mcp[0], mcp[-1]) if not servers[place] and not entries[place].is_mcp]
+        severity = _severity(GLUED, len(glue))
+        if severity is None:
+            continue
+        before = max(place for place in mcp if place < glue[0])
+        after = min(place for place in mcp if place > glue[-1])
+        names = ", ".join(dict.fromkeys(f"`{entries[place].tool}`" for place in glue))
+        yield Draft(
+            severity,
+            "glue_code",
+            f"{scenario} needed {_times(len(glue), 'call')} of {names} between two MCP calls",
+            servers[before],
+            tuple(entries[place].id for place in (before, *glue, after)),
+            f"Let `{material.tool_of(entries[before])}` return what the next call needs.",
+        )
+
+
+def _unjustified(material: Material) -> Iterator[Draft]:
+    known = {mcp_tool(server, tool) for server, tools in material.tools.items() for tool in tools}
+    for scenario, entries in material.scenarios().items():
+        problems = {
+            entry.id: problem
+            for entry in entries
+            if not entry.is_mcp and (problem := justification_problem(entry.justification, known))
+        }
+        if not problems:
+            continue
+        server = next((name for entry in entries if (name := material.server_of(entry.tool))), "")
+        targets = [name for name in material.targets.get(scenario, ()) if name in material.tools]
+        yield Draft(
+            "Major",
+            "glue_code",
+            f"{scenario} used {_times(len(problems), 'other tool')} without saying why no MCP tool would do",
+            targets[0] if targets else server,
+            tuple(problems),
+            "Name the MCP tool that was considered and why not, or say that none covers the step.",
+            "; ".join(f"The justification of {entry} {problem}" for entry, problem in problems.items()) + ".",
+        )
+
+
+def _reshaped(material: Material) -> Iterator[Draft]:
+    """Values of one result that another call could only take in another form."""
+    tools = {entry.id: entry.tool for entry in material.entries}
+    pairs: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    for entry in material.entries:
+        for source in entry.argument_sources:
+            giver, taker = tools.get(source.entry_id, ""), entry.tool
+            if source.how == "reshaped" and material.server_of(giver) and material.server_of(taker):
+                pairs.setdefault((giver, taker), []).append((source.entry_id, entry.id, source.argument))
+    for (giver, taker), seen in pairs.items():
+        severity = _severity(RESHAPED, len(seen))
+        assert severity is not None, "there is one"
+        first, second = material.server_of(giver), material.server_of(taker)
+        is_cross = first != second
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(argument for _, _, argument in seen))
+        given = giver.removeprefix(mcp_tool(first, ""))
+        taken = taker.removeprefix(mcp_tool(second, ""))
+        yield Draft(
+            severity,
+            "cross_mcp" if is_cross else "parameter_inference",
+            f"{names} of `{taken}` had to be made from the results of `{given}`",
+            CROSS_MCP if is_cross else second,
+            tuple(dict.fromkeys(one for pair in seen for one in pair[:2])),
+            f"Let `{given}` return values in the form in which `{taken}` takes them.",
+        )
+
+
+def _times(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

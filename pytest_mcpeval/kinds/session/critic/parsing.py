@@ -1,0 +1,154 @@
+"""The output of a critic, read: findings, headings that could not be read, summary. Pure.
+
+A finding is a heading ``### [MAJOR] glue_code: what is wrong`` and the lines up to the next heading, among
+them ``MCP: <server>``, ``Evidence: S1-001, S1-002`` and ``Recommendation: <text>``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+from pytest_mcpeval.kinds.session.critic.findings import (
+    CROSS_MCP,
+    DIMENSIONS,
+    SEVERITIES,
+    UNATTRIBUTED,
+    Dimension,
+    Finding,
+    Severity,
+)
+
+_WIRE_SEVERITIES = "|".join(severity.upper() for severity in SEVERITIES)
+FINDING = re.compile(
+    rf"^### \[({_WIRE_SEVERITIES})\] ({'|'.join(DIMENSIONS)}): (\S.*?)\s*$",
+    re.MULTILINE,
+)
+"""The heading of a finding; the summary begins and ends with something visible."""
+
+SUMMARY = re.compile(r"^## Summary\s*$", re.MULTILINE)
+EVIDENCE_ID = re.compile(r"S\d+-\d+", re.ASCII)
+MANIFEST_NOTE = re.compile(r"^(?:[-*] )?(Manifest unreadable: \S.*?)\s*$", re.MULTILINE)
+
+_BORDER = re.compile(r"#{2,3}(?!#)")
+_LEVEL_THREE = re.compile(r"###(?!#)")
+# A finding under a heading of another level, case or indentation: it must not vanish in the text around it.
+_ATTEMPT = re.compile(
+    rf"\s*#{{1,6}}\s*(?:\[\s*(?:{_WIRE_SEVERITIES})\s*\]"
+    rf"|(?:{_WIRE_SEVERITIES})\b.*\b(?:{'|'.join(DIMENSIONS)})\b)",
+    re.IGNORECASE,
+)
+_SEVERITY_TOKEN = re.compile(rf"\[({_WIRE_SEVERITIES})\]")
+
+
+@dataclass(frozen=True)
+class CriticOutput:
+    """What was read.
+
+    ``dropped`` holds heading and lines of everything that looks like a finding and is none, verbatim.
+    ``unmapped_names`` are servers that findings named and that are not attached. ``summary`` is empty when
+    there is none, and ``has_summary`` says whether there was a heading for it.
+    """
+
+    findings: tuple[Finding, ...]
+    dropped: tuple[str, ...]
+    unmapped_names: tuple[str, ...]
+    summary: str
+    has_summary: bool
+    manifest_notes: tuple[str, ...] = ()
+
+    @property
+    def is_unusable(self) -> bool:
+        """Whether the critic failed: no finding, nothing that looks like one, and no summary."""
+        return not (self.findings or self.dropped or self.summary)
+
+
+@dataclass(frozen=True)
+class _Block:
+    heading: str
+    body: tuple[str, ...]
+
+    @property
+    def raw(self) -> str:
+        return "\n".join((self.heading, *self.body)).rstrip()
+
+    def value(self, key: str) -> str | None:
+        """What stands behind ``key:``, where a line begins so."""
+        found = next((line for line in self.body if line.startswith(f"{key}:")), None)
+        return None if found is None else found.removeprefix(f"{key}:").strip()
+
+
+def parse(text: str, attached: Collection[str]) -> CriticOutput:
+    """The findings and the summary in the raw output of a critic; ``attached`` are the servers' names."""
+    findings: list[Finding] = []
+    dropped: list[str] = []
+    unmapped: list[str] = []
+    for block in _blocks(text.replace("\r\n", "\n")):
+        finding = _finding(block, f"F{len(findings) + 1}", attached)
+        if finding is None:
+            dropped.append(block.raw)
+            continue
+        findings.append(finding)
+        name = block.value("MCP")
+        if finding.mcp_name == UNATTRIBUTED and name and name not in attached:
+            unmapped.append(name)
+    summary = extract_summary(text)
+    return CriticOutput(
+        findings=tuple(findings),
+        dropped=tuple(dropped),
+        unmapped_names=tuple(unmapped),
+        summary=summary or "",
+        has_summary=summary is not None,
+        manifest_notes=tuple(match[1] for match in MANIFEST_NOTE.finditer(text)),
+    )
+
+
+def extract_summary(text: str) -> str | None:
+    """The text below ``## Summary``, severities in title case; None without such a heading."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    start = next((number for number, line in enumerate(lines) if SUMMARY.match(line)), None)
+    if start is None:
+        return None
+    rest = lines[start + 1 :]
+    end = next((number for number, line in enumerate(rest) if line.startswith("## ")), len(rest))
+    captured = "\n".join(rest[:end]).strip()
+    return _SEVERITY_TOKEN.sub(lambda match: f"[{match[1].title()}]", captured)
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    lines = text.split("\n")
+    borders = [number for number, line in enumerate(lines) if _BORDER.match(line) or _ATTEMPT.match(line)]
+    for start, end in pairwise([*borders, len(lines)]):
+        if _LEVEL_THREE.match(lines[start]) or _ATTEMPT.match(lines[start]):
+            yield _Block(lines[start], tuple(lines[start + 1 : end]))
+
+
+def _finding(block: _Block, finding_id: str, attached: Collection[str]) -> Finding | None:
+    heading = FINDING.match(block.heading)
+    evidence = _evidence(block.value("Evidence"))
+    if heading is None or not evidence:
+        return None
+    return Finding(
+        id=finding_id,
+        severity=cast(Severity, heading[1].title()),
+        dimension=cast(Dimension, heading[2]),
+        summary=heading[3],
+        mcp_name=_server_name(block.value("MCP"), attached),
+        evidence_ids=tuple(evidence),
+        recommendation=block.value("Recommendation") or "",
+    )
+
+
+def _evidence(text: str | None) -> Sequence[str]:
+    """The ids in an evidence line; none when one of them is something else."""
+    tokens = [token.strip() for token in (text or "").split(",")]
+    return tokens if all(EVIDENCE_ID.fullmatch(token) for token in tokens) else []
+
+
+def _server_name(name: str | None, attached: Collection[str]) -> str:
+    if name == CROSS_MCP or (name and name in attached):
+        return name
+    return UNATTRIBUTED

@@ -1,0 +1,70 @@
+"""Who the critic is: ``critic:`` of a suite."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Seconds, Text, Whole
+from pytest_mcpeval.kinds.targets.settings import Command, FunctionPath
+from pytest_mcpeval.loading.wording import shown, suggestion
+
+EMBEDDED = "embedded"
+WAYS = ("python", "fixture", "command", "model", "file")
+
+
+class CriticModel(BaseModel):
+    """Exactly one way to ask a critic, or none of them for the embedded one."""
+
+    model_config = FILE_MODEL
+
+    python: FunctionPath | None = Field(
+        default=None, description="function that takes a prompt and returns Markdown"
+    )
+    fixture: FixtureName | None = Field(default=None, description="fixture whose value is such a function")
+    command: Command | None = Field(
+        default=None,
+        description="program that reads the prompt on standard input and writes Markdown; or {prompt}",
+    )
+    model: Text | None = Field(
+        default=None, description="a language model, such as openai:gpt-5 (extra `model`)"
+    )
+    file: Annotated[Text | None, RelativePath()] = Field(
+        default=None, description="a file that is there already"
+    )
+    timeout: Seconds = Field(default=600.0, description="seconds the critic may take")
+    directory: Annotated[Text, RelativePath()] = Field(
+        default=".",
+        description="where `python:` imports from and `command:` starts; default: that of this file",
+    )
+
+    @model_validator(mode="after")
+    def _is_at_most_one_way(self) -> CriticModel:
+        ways = [way for way in WAYS if getattr(self, way) is not None]
+        if len(ways) > 1:
+            raise ValueError(f"needs one of {', '.join(WAYS)}, and has {' and '.join(ways)}")
+        return self
+
+    @property
+    def way(self) -> str:
+        """Which of the ways it is; ``embedded`` without any."""
+        return next((way for way in WAYS if getattr(self, way) is not None), EMBEDDED)
+
+
+def _in_full(value: Any) -> Any:
+    """``embedded``, ``python:pkg.mod:critic``, ``file:critic-output.md`` in full."""
+    if not isinstance(value, str):
+        return value
+    way, colon, rest = value.partition(":")
+    if value == EMBEDDED:
+        return {}
+    if colon and way in WAYS and rest.strip():
+        return {way: rest.strip()}
+    known = f"{EMBEDDED}, python:pkg.mod:critic, command:…, or a mapping"
+    raise ValueError(f"expected {known}, found {shown(value)}{suggestion(way, (EMBEDDED, *WAYS))}")
+
+
+CriticSetting = Annotated[
+    CriticModel, BeforeValidator(_in_full, json_schema_input_type=str | CriticModel), Whole()
+]

@@ -1,0 +1,78 @@
+"""Who carries a scenario out: scripted steps, a Python agent, an agent program, or a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.execution.agents import Account, run_agent
+from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome
+from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.text import shortened
+
+__all__ = ["execute"]
+
+KEPT_CHARACTERS = 20_000
+"""How much of what an agent said at the end is kept."""
+
+
+def execute(
+    scenario: Scenario, toolbox: Toolbox, *, fixtures: Mapping[str, Any] | None = None
+) -> ScenarioOutcome:
+    """Carry out a scenario, to its end or to the first limit it meets.
+
+    ``fixtures`` are the values of pytest fixtures by name. What an agent does wrong is in the outcome.
+
+    Raises:
+        TargetError: The run could not ask: the agent cannot be imported or started, or a server cannot.
+    """
+    started = toolbox.guard.now()
+    if toolbox.abort_reason is None and toolbox.seconds_left <= 0:
+        toolbox.guard.trip_wallclock(scenario.id)
+    if toolbox.abort_reason is not None:
+        return _not_begun(scenario, toolbox, started)
+    try:
+        account = _account(scenario, toolbox, fixtures or {})
+    except CallError as error:
+        raise TargetError(error.message) from error
+    except INCIDENTS as error:
+        raise TargetError(str(error)) from error
+    finally:
+        toolbox.close()
+    return _outcome(scenario, toolbox, account, started)
+
+
+def _not_begun(scenario: Scenario, toolbox: Toolbox, started: str) -> ScenarioOutcome:
+    tripped = toolbox.guard.tripped_at or started
+    return ScenarioOutcome(
+        scenario_id=scenario.id,
+        status="aborted",
+        call_count=toolbox.call_count,
+        started=tripped,
+        ended=tripped,
+        abort_reason=toolbox.abort_reason,
+    )
+
+
+def _account(scenario: Scenario, toolbox: Toolbox, fixtures: Mapping[str, Any]) -> Account:
+    if scenario.agent is not None:
+        return run_agent(scenario.agent, scenario.description, toolbox, fixtures)
+    from pytest_mcpeval.kinds.session.execution.scripted import run_steps
+
+    return Account(checks=tuple(run_steps(scenario.steps, toolbox)))
+
+
+def _outcome(scenario: Scenario, toolbox: Toolbox, account: Account, started: str) -> ScenarioOutcome:
+    reason = toolbox.abort_reason
+    return ScenarioOutcome(
+        scenario_id=scenario.id,
+        status="aborted" if reason else "complete",
+        call_count=toolbox.call_count,
+        started=started,
+        ended=toolbox.guard.now(),
+        abort_reason=reason,
+        answer=shortened(toolbox.told(account.answer), KEPT_CHARACTERS),
+        checks=account.checks,
+    )

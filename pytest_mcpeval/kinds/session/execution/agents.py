@@ -1,0 +1,90 @@
+"""Agents: functions in Python here; programs and language models in rooms of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.execution.settings import AgentModel
+from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
+from pytest_mcpeval.kinds.targets.base import AnswerError, Request, TargetStartError
+from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, Signature
+from pytest_mcpeval.samples import Check, to_json
+
+
+@dataclass(frozen=True)
+class Account:
+    """What an agent said at the end, and what there is to judge about how it went."""
+
+    answer: str = ""
+    checks: tuple[Check, ...] = ()
+
+
+def run_agent(model: AgentModel, task: str, toolbox: Toolbox, fixtures: Mapping[str, Any]) -> Account:
+    """Let an agent work on a task until it is done, or the time of the session is over.
+
+    Raises:
+        TargetError: The agent cannot be made ready, or a server of the toolbox cannot.
+    """
+    if model.command is not None:
+        from pytest_mcpeval.kinds.session.execution.command import run_command
+
+        return run_command(model, task, toolbox)
+    if model.model is not None:
+        from pytest_mcpeval.kinds.session.execution.model import run_model
+
+        return run_model(model, task, toolbox)
+    return _run_function(_target(model, toolbox, fixtures), task, toolbox)
+
+
+def _target(model: AgentModel, toolbox: Toolbox, fixtures: Mapping[str, Any]) -> PythonTarget | FixtureTarget:
+    seconds = max(0.1, toolbox.seconds_left)
+    if model.python is not None:
+        return PythonTarget(_SIGNATURE, model.python, Path(model.directory), seconds)
+    assert model.fixture is not None
+    if model.fixture not in fixtures:
+        reason = "a pytest fixture has a value in a test only"
+        raise TargetStartError("agent", f"fixture:{model.fixture}", reason)
+    return FixtureTarget(_SIGNATURE, model.fixture, fixtures[model.fixture], seconds)
+
+
+def _arguments(request: Request) -> tuple[Any, ...]:
+    return request["task"], request["toolbox"]
+
+
+def _answer(returned: Any) -> str:
+    if returned is None or isinstance(returned, str):
+        return returned or ""
+    try:
+        return to_json(returned)
+    except TypeError:
+        kind = type(returned).__name__
+        raise AnswerError("answer", f"returned {kind}, expected a text, JSON data or nothing") from None
+
+
+_SIGNATURE = Signature("agent", "run", "task, toolbox", _arguments, _answer)
+
+
+def _run_function(target: PythonTarget | FixtureTarget, task: str, toolbox: Toolbox) -> Account:
+    target.open()
+    try:
+        return Account(target.ask({"task": task, "toolbox": toolbox}))
+    except AnswerError as error:
+        if isinstance(error.__cause__, INCIDENTS):
+            raise TargetError(str(error.__cause__)) from error
+        return after_failure(toolbox, error.reason, error.message, late=error.reason == "timeout")
+    finally:
+        target.close()
+
+
+def after_failure(toolbox: Toolbox, reason: str, message: str, *, late: bool, answer: str = "") -> Account:
+    """The account of an agent that did not come to its end; one whom a limit stopped is not to blame."""
+    if late and toolbox.abort_reason is None:
+        toolbox.guard.trip_wallclock(toolbox.scenario_id)
+    if toolbox.abort_reason is not None:
+        return Account(answer)
+    check = Check({"type": "agent"}, "failed", toolbox.told(f"the agent {message}"), {"reason": reason})
+    return Account(answer, (check,))

@@ -1,0 +1,139 @@
+"""``model:``, a language model with the tools of the guard, by way of pydantic-ai (extra ``model``).
+
+``openai:gpt-5`` and the like name a model of a provider, whose key is in the environment as that provider
+wants it. ``python:pkg.mod:make`` names a model object of pydantic-ai, or a function that makes one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.kinds.session.execution.agents import Account, after_failure
+from pytest_mcpeval.kinds.session.execution.settings import AgentModel
+from pytest_mcpeval.kinds.session.guard import GuardedTool
+from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, CallRefused, Toolbox
+from pytest_mcpeval.kinds.targets.base import TargetStartError
+from pytest_mcpeval.kinds.targets.functions import described
+from pytest_mcpeval.kinds.targets.threads import EventLoop, Late
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.servers.response import Response
+
+if TYPE_CHECKING:
+    from pydantic_ai import Agent, Tool
+    from pydantic_ai.models import Model
+
+INSTRUCTIONS = (
+    "Carry out the task with the tools you are given. A call may be refused; the answer says why, and you "
+    "may go on with other tools. When you are done, say in a few sentences what you found out or did."
+)
+
+_PYTHON = "python:"
+
+
+def run_model(model: AgentModel, task: str, toolbox: Toolbox) -> Account:
+    """Let a language model work on a task with the tools of the guard.
+
+    Raises:
+        TargetStartError: pydantic-ai is not installed, there is no such model, or it cannot be reached.
+    """
+    name = f"model:{model.model}"
+    try:
+        from pydantic_ai.exceptions import AgentRunError, ModelAPIError
+    except ImportError as error:
+        remedy = "pip install 'pytest-mcpeval[model]'"
+        raise TargetStartError("agent", name, f"pydantic-ai is not installed: {remedy}") from error
+    loop = EventLoop("mcpeval-agent-loop")
+    try:
+        agent = _agent(model, name, toolbox)
+        return Account(loop.run(_run(agent, task, toolbox), max(0.1, toolbox.seconds_left)))
+    except Late:
+        return after_failure(toolbox, "timeout", "did not come to an end", late=True)
+    except CallRefused as refusal:
+        return after_failure(toolbox, "refused", refusal.reason, late=False)
+    except ModelAPIError as error:
+        raise TargetStartError("agent", name, described(error)) from error
+    except INCIDENTS as error:
+        raise TargetStartError("agent", name, str(error)) from error
+    except AgentRunError as error:
+        return after_failure(toolbox, "raised", f"raised {described(error)}", late=False)
+    finally:
+        loop.close()
+
+
+async def _run(agent: Agent[None, str], task: str, toolbox: Toolbox) -> str:
+    from pydantic_ai import UsageLimits
+
+    # One request for each call, and one more for the answer; what a model does in vain counts as well.
+    limits = UsageLimits(request_limit=2 * toolbox.calls_left + 2)
+    return (await agent.run(task, usage_limits=limits)).output
+
+
+def _agent(model: AgentModel, name: str, toolbox: Toolbox) -> Agent[None, str]:
+    from pydantic_ai import Agent
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
+    try:
+        found = _imported_model(model) if _is_python(model) else infer_model(model.model or "")
+    except (UserError, ImportError, ImportProblem, ValueError) as error:
+        raise TargetStartError("agent", name, str(error)) from error
+    return Agent(
+        found,
+        instructions=model.instructions or INSTRUCTIONS,
+        tools=[_tool(guarded, toolbox) for guarded in toolbox.tools],
+    )
+
+
+def _is_python(model: AgentModel) -> bool:
+    return (model.model or "").startswith(_PYTHON)
+
+
+def _imported_model(model: AgentModel) -> Model[Any]:
+    from pydantic_ai.models import Model
+
+    target = (model.model or "").removeprefix(_PYTHON)
+    found = imported(target, Path(model.directory))
+    if not isinstance(found, Model) and callable(found):
+        found = found()
+    if not isinstance(found, Model):
+        kind = type(found).__name__
+        raise ImportProblem(f"expected a model of pydantic-ai or a function that makes one, found {kind}")
+    return found
+
+
+def _tool(guarded: GuardedTool, toolbox: Toolbox) -> Tool[None]:
+    from pydantic_ai import Tool
+
+    return Tool.from_schema(
+        _function(guarded.name, toolbox),
+        name=guarded.name,
+        description=guarded.tool.description,
+        json_schema={"type": "object", "properties": {}, **guarded.tool.input_schema},
+    )
+
+
+def _function(name: str, toolbox: Toolbox) -> Callable[..., Awaitable[str]]:
+    async def call(**arguments: Any) -> str:
+        try:
+            return _told(await toolbox.call(name, arguments))
+        except CallRefused as refusal:
+            if refusal.ended is not None:
+                raise
+            return refusal.reason
+        except CallError as error:
+            return f"error: {error.message}"
+
+    return call
+
+
+def _told(response: Response) -> str:
+    text = response.text
+    if not text and response.structured is not None:
+        text = json.dumps(response.structured, ensure_ascii=False)
+    kinds = [f"[{block.type}, {block.size} bytes]" for block in response.blocks if block.type != "text"]
+    told = "\n".join([text, *kinds] if text or not kinds else kinds)
+    return f"error: {told}" if response.is_error else told

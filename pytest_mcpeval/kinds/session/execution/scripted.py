@@ -1,0 +1,180 @@
+"""``steps:``, carried out in order: calls with captures, pages and expectations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pytest_mcpeval.kinds.scenario.capture import capture
+from pytest_mcpeval.kinds.scenario.checks import allows_error
+from pytest_mcpeval.kinds.scenario.run import REJECTIONS, evaluated
+from pytest_mcpeval.kinds.scenario.spec import filled
+from pytest_mcpeval.kinds.session.execution.spec import Step
+from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
+from pytest_mcpeval.kinds.targets.functions import described
+from pytest_mcpeval.samples import Check, CheckStatus, to_json
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.json_paths import json_answer, nodes
+from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.servers.response import Response
+
+
+class _Stop(Exception):  # noqa: N818 (names what happens)
+    """The steps that follow have nothing to work with."""
+
+
+@dataclass
+class _Script:
+    toolbox: Toolbox
+    captured: dict[str, Any] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+
+    def add(self, number: int, checks: Iterator[Check] | Sequence[Check]) -> None:
+        self.checks.extend(replace(check, step=number) for check in checks)
+
+
+def run_steps(steps: Sequence[Step], toolbox: Toolbox) -> list[Check]:
+    """Carry out steps until one has no answer or the scenario is over; every expectation has its check."""
+    script = _Script(toolbox)
+    for number, step in enumerate(steps, 1):
+        try:
+            _run(number, step, script)
+        except _Stop as stop:
+            for later, following in enumerate(steps[number:], number + 1):
+                script.add(later, _unreached(following, str(stop)))
+            break
+    return script.checks
+
+
+def _unreached(step: Step, reason: str) -> Iterator[Check]:
+    for check in step.checks:
+        yield Check(check.rule, "inconclusive", reason)
+    if step.refused:
+        yield Check({"type": "refused", "tool": step.tool}, "inconclusive", reason)
+
+
+def _run(number: int, step: Step, script: _Script) -> None:
+    try:
+        if step.python is not None:
+            _judge(number, step, _used(step, script), script)
+        elif step.pages is not None:
+            _walk(number, step, script)
+        else:
+            _judge(number, step, _called(step, _filled(step, script), script), script)
+    except CallRefused as refusal:
+        _refused(number, step, refusal, script)
+    except CallError as error:
+        if error.is_incident:
+            raise
+        script.add(number, [_unanswered(step, error.reason, error.message)])
+        script.add(number, _without_answer(step))
+        raise _Stop(f"not reached: step {number} brought no answer") from None
+
+
+def _filled(step: Step, script: _Script) -> dict[str, Any]:
+    return dict(filled(step.arguments, script.captured))
+
+
+def _called(step: Step, arguments: Mapping[str, Any], script: _Script) -> Response:
+    """The answer to a call; a rejected call is an error to judge, where a check allows for one."""
+    try:
+        return script.toolbox.call_now(step.tool, arguments, timeout=step.timeout)
+    except CallError as error:
+        if error.reason not in REJECTIONS or not allows_error(step.checks):
+            raise
+        return Response(error.message, is_error=True)
+
+
+def _used(step: Step, script: _Script) -> Response:
+    """What a Python function returned, as the answer of the tool it stands for."""
+    assert step.python is not None
+    arguments = _filled(step, script)
+    with script.toolbox.recorded(step.tool, arguments, justification=step.justification) as use:
+        try:
+            use.result = json.loads(to_json(_function(step)(**arguments)))
+        except ImportProblem as error:
+            raise CallError("unreachable", f"{step.python} cannot be imported: {error}") from error
+        except Exception as error:
+            raise CallError("protocol", f"{step.python} raised {described(error)}") from error
+    text = use.result if isinstance(use.result, str) else to_json(use.result)
+    return Response(text, structured=None if isinstance(use.result, str) else use.result)
+
+
+def _function(step: Step) -> Callable[..., Any]:
+    function: Callable[..., Any] = imported(step.python or "", step.directory)
+    return function
+
+
+def _judge(number: int, step: Step, response: Response, script: _Script) -> None:
+    if step.refused:
+        message = f"{step.tool} was let pass, and must have been refused"
+        script.add(number, [Check({"type": "refused", "tool": step.tool}, "failed", message)])
+    if step.checks:
+        script.add(number, evaluated(step.checks, response))
+    for name, path in step.capture.items():
+        try:
+            script.captured[name] = capture(response, path)
+        except LookupError as error:
+            message = f"cannot capture {name!r}: {error}"
+            script.add(number, [Check({"type": "capture", "name": name}, "failed", message)])
+            raise _Stop(f"not reached: step {number} could not capture {name!r}") from None
+
+
+def _walk(number: int, step: Step, script: _Script) -> None:
+    """Page after page, to the end or the limit; the step's checks hold for every page."""
+    pages = step.pages
+    assert pages is not None
+    arguments = _filled(step, script)
+    if pages.items is not None:
+        arguments[pages.argument] = pages.start
+    count = 0
+    while count < pages.at_most:
+        response = _called(step, arguments, script)
+        count += 1
+        following = None if response.is_error else _following(step, response, arguments)
+        is_last = following is None or count == pages.at_most
+        _judge(number, step if is_last else replace(step, capture={}), response, script)
+        if following is None:
+            break
+        arguments = {**arguments, pages.argument: following}
+    rule = {"type": "pages", "at_least": pages.at_least}
+    words = f"{count} {'page' if count == 1 else 'pages'}"
+    status: CheckStatus = "passed" if count >= pages.at_least else "failed"
+    message = f"{words}, expected at least {pages.at_least}"
+    script.add(number, [Check(rule, status, message, {"pages": count})])
+
+
+def _following(step: Step, response: Response, arguments: Mapping[str, Any]) -> Any:
+    """What the argument for the page is on the next one; None after the last."""
+    pages = step.pages
+    assert pages is not None
+    try:
+        answer = json_answer(response)
+    except ValueError:
+        return None
+    if pages.next is not None:
+        found = nodes(pages.next, answer)
+        cursor = found[0][1] if found else None
+        return None if cursor in ("", arguments.get(pages.argument)) else cursor
+    return arguments[pages.argument] + pages.step if nodes(pages.items or "$", answer) else None
+
+
+def _refused(number: int, step: Step, refusal: CallRefused, script: _Script) -> None:
+    rule = {"type": "refused" if step.refused else "permitted", "tool": step.tool}
+    script.add(number, [Check(rule, "passed" if step.refused else "failed", refusal.reason)])
+    script.add(number, _without_answer(step))
+    if refusal.ended is not None:
+        raise _Stop(f"not reached: the scenario was over ({refusal.ended})")
+    if step.capture:
+        raise _Stop(f"not reached: step {number} was refused")
+
+
+def _unanswered(step: Step, reason: str, message: str) -> Check:
+    return Check({"type": "answered", "tool": step.tool}, "failed", message, {"reason": reason})
+
+
+def _without_answer(step: Step) -> Iterator[Check]:
+    for check in step.checks:
+        yield Check(check.rule, "inconclusive", "no answer to judge")

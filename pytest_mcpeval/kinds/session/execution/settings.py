@@ -1,0 +1,134 @@
+"""How a scenario is carried out: ``steps:``, or an ``agent:``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Seconds, Text
+from pytest_mcpeval.kinds.session.records import MCP_PREFIX, MOST_CALLS
+from pytest_mcpeval.kinds.targets.settings import Command, FunctionPath
+from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.servers.json_paths import PathText
+
+WAYS = ("python", "fixture", "command", "model")
+
+CaptureName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+McpToolName = Annotated[
+    str,
+    StringConstraints(pattern=rf"^{MCP_PREFIX}.+?__.+$"),
+    Field(description="mcp__<server>__<tool>"),
+]
+Rule = dict[str, Any]
+"""A check as written; the check registry parses it."""
+
+
+class _Model(BaseModel):
+    model_config = FILE_MODEL
+
+
+class PagesModel(_Model):
+    """The same call again for page after page: by a cursor in each answer, or by counting."""
+
+    argument: Text = Field(description="the argument that says which page: a cursor, an offset, a number")
+    next: PathText | None = Field(None, description="JSONPath of the next cursor; without a match, the end")
+    items: PathText | None = Field(None, description="JSONPath of the items; a page without any is the end")
+    start: int = Field(1, description="with `items`: the first page")
+    step: Annotated[int, Field(ge=1)] = Field(1, description="with `items`: from page to page")
+    at_least: Annotated[int, Field(ge=1)] = Field(1, description="pages there must be")
+    at_most: Annotated[int, Field(ge=1, le=MOST_CALLS)] = Field(10, description="pages that are asked for")
+
+    @model_validator(mode="after")
+    def _ends_somehow(self) -> PagesModel:
+        if (self.next is None) == (self.items is None):
+            found = "has both" if self.next else "has none of them"
+            raise ValueError(f"needs exactly one of `next` (a cursor) and `items` (counting), and {found}")
+        if self.next is not None and {"start", "step"} & self.model_fields_set:
+            raise ValueError("`start` and `step` count pages, and `next` takes a cursor: remove them")
+        if self.at_least > self.at_most:
+            raise ValueError(f"asks for at most {self.at_most} pages, and needs at least {self.at_least}")
+        return self
+
+
+class StepModel(_Model):
+    """One scripted call of an MCP tool (``call``), or one use of something else (``use``)."""
+
+    call: McpToolName | None = None
+    use: Text | None = Field(None, description="the name of what is used instead of an MCP tool")
+    python: FunctionPath | None = Field(None, description="with `use`: the function that does it")
+    justification: Text | None = Field(None, description="with `use`: why no MCP tool was used")
+    arguments: dict[str, Any] = {}
+    capture: dict[CaptureName, Text] = Field({}, description="name → JSONPath, for ${name} in later steps")
+    expect: list[Rule] = Field([], description="checks of the answer, as in scenario files")
+    refused: bool = Field(False, description="the guard must not let this call pass")
+    pages: PagesModel | None = None
+    timeout: Seconds = 60.0
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> StepModel:
+        if (self.call is None) == (self.use is None):
+            found = "has both" if self.call else "has none of them"
+            raise ValueError(
+                f"needs exactly one of `call` (an MCP tool) and `use` (anything else), and {found}"
+            )
+        if self.use is not None:
+            self._require_use(self.use)
+        elif self.python or self.justification:
+            raise ValueError("`python` and `justification` belong to `use`, and this is a `call`")
+        if self.refused and (self.expect or self.capture or self.pages):
+            raise ValueError("a call that must be refused has no answer to expect or capture anything of")
+        return self
+
+    def _require_use(self, use: str) -> None:
+        if use.startswith(MCP_PREFIX):
+            raise ValueError(f"{shown(use)} is an MCP tool: write `call`")
+        missing = [name for name in ("python", "justification") if getattr(self, name) is None]
+        if missing:
+            raise ValueError(f"`use` lacks `{missing[0]}`")
+        if self.refused or self.pages:
+            raise ValueError("`refused` and `pages` belong to `call`, and this is a `use`")
+
+
+class AgentModel(_Model):
+    """Exactly one agent. In short: ``python:pkg.mod:agent``, ``fixture:name``, ``command:…``, ``model:…``."""
+
+    python: FunctionPath | None = Field(None, description="async function of the task and a toolbox")
+    fixture: FixtureName | None = Field(None, description="fixture whose value is such a function")
+    command: Command | None = Field(
+        None, description="agent program; {task} and {mcp_config} are filled in, else the task is its input"
+    )
+    model: Text | None = Field(None, description="a language model, such as openai:gpt-5 (extra `model`)")
+    instructions: str = Field("", description="with `model`: what the model is told before the task")
+    env: dict[Text, str] = Field({}, description="environment of a `command`; ${VAR} is filled in")
+    directory: Annotated[Text, RelativePath()] = Field(
+        ".", description="where `python:` imports from and `command:` starts; default: that of this file"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_full(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        way, colon, rest = value.partition(":")
+        if colon and way in WAYS and rest.strip():
+            return {way: rest.strip()}
+        known = "python:pkg.mod:agent, fixture:name, command:…, model:… or a mapping"
+        raise ValueError(f"expected {known}, found {shown(value)}{suggestion(way, WAYS)}")
+
+    @model_validator(mode="after")
+    def _is_one_way(self) -> AgentModel:
+        ways = [way for way in WAYS if getattr(self, way) is not None]
+        if len(ways) != 1:
+            found = f"has {' and '.join(ways)}" if ways else "has none of them"
+            raise ValueError(f"needs exactly one of {', '.join(WAYS)}, and {found}")
+        if self.env and self.command is None:
+            raise ValueError(f"`env` is the environment of a `command`, and this agent is {ways[0]}")
+        if self.instructions and self.model is None:
+            raise ValueError(f"`instructions` are for a `model`, and this agent is {ways[0]}")
+        return self
+
+    @property
+    def way(self) -> str:
+        """Which of the ways it is."""
+        return next(way for way in WAYS if getattr(self, way) is not None)

@@ -1,0 +1,80 @@
+"""A scripted step, once its file is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.kinds.scenario.capture import json_path_problem
+from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, ParsedCheck, SpecProblem
+from pytest_mcpeval.kinds.session.execution.settings import PagesModel, StepModel
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of an MCP tool, or one use of a Python function under the name of another tool.
+
+    ``python`` is ``pkg.mod:function`` for the latter, imported from ``directory``. ``capture`` maps a name to
+    the JSONPath of the value that later steps see as ``${name}``. ``refused``: the guard must not let
+    it pass.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    checks: tuple[ParsedCheck, ...] = ()
+    capture: Mapping[str, str] = field(default_factory=dict)
+    refused: bool = False
+    pages: PagesModel | None = None
+    timeout: float = 60.0
+    python: str | None = None
+    justification: str = ""
+    directory: Path = Path()
+
+
+def steps_of(
+    models: Sequence[StepModel], registry: CheckRegistry, directory: Path = Path()
+) -> tuple[Step, ...]:
+    """The steps of a scenario; ``directory`` is where Python functions are imported from.
+
+    Raises:
+        CheckSpecError: With every check and every JSONPath that is none; paths begin with the step's index.
+    """
+    problems: list[SpecProblem] = []
+    steps = [_step(index, model, registry, directory, problems) for index, model in enumerate(models)]
+    if problems:
+        raise CheckSpecError(problems)
+    return tuple(steps)
+
+
+def _step(
+    index: int,
+    model: StepModel,
+    registry: CheckRegistry,
+    directory: Path,
+    problems: list[SpecProblem],
+) -> Step:
+    checks: list[ParsedCheck] = []
+    for number, rule in enumerate(model.expect):
+        try:
+            checks.append(registry.parse(rule))
+        except CheckSpecError as error:
+            problems.extend(
+                SpecProblem((index, "expect", number, *path), text) for path, text in error.problems
+            )
+    for name, path in model.capture.items():
+        if problem := json_path_problem(path):
+            problems.append(SpecProblem((index, "capture", name), problem))
+    return Step(
+        tool=model.call or model.use or "",
+        arguments=model.arguments,
+        checks=tuple(checks),
+        capture=model.capture,
+        refused=model.refused,
+        pages=model.pages,
+        timeout=model.timeout,
+        python=model.python,
+        justification=model.justification or "",
+        directory=directory,
+    )

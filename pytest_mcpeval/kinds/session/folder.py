@@ -1,0 +1,76 @@
+"""The folder of an evaluation, ``mcp-evals/mcp-eval-<name>/``, and who may work in it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_mcpeval.kinds.session.options import EVALUATIONS, PREFIX
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where the files of an evaluation are. ``root`` is the directory that holds ``mcp-evals/``."""
+
+    root: Path
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.root / EVALUATIONS / f"{PREFIX}{self.name}"
+
+    @property
+    def state(self) -> Path:
+        """Where the evaluation stands."""
+        return self.path / "state.json"
+
+    @property
+    def transcript(self) -> Path:
+        """One line for each call."""
+        return self.path / "transcript.jsonl"
+
+    @property
+    def critic_output(self) -> Path:
+        """What the critic wrote, word for word."""
+        return self.path / "critic-output.md"
+
+    @property
+    def report(self) -> Path:
+        """What a person reads."""
+        return self.path / "report.md"
+
+    @property
+    def html_report(self) -> Path:
+        """The same with the transcript as a timeline."""
+        return self.path / "report.html"
+
+    def relative(self, path: Path) -> str:
+        """A path from the directory that holds ``mcp-evals/``."""
+        return path.relative_to(self.root).as_posix()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes out; the kernel lets go when this one dies."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def set_aside(self) -> None:
+        """Keep the files of an evaluation that begins anew, in a folder ``replaced-1``, ``replaced-2``, …"""
+        files = [self.transcript, self.critic_output, self.report, self.html_report]
+        numbers = (int(path.name.rpartition("-")[2]) for path in self.path.glob("replaced-*"))
+        kept = self.path / f"replaced-{max(numbers, default=0) + 1}"
+        kept.mkdir()
+        # The state goes last: whoever dies in between finds an evaluation that is still to be begun anew.
+        for path in [*files, self.state]:
+            if path.exists():
+                os.replace(path, kept / path.name)

@@ -1,0 +1,115 @@
+"""Findings → gate results. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from pytest_mcpeval.gates import GateResult, Verdict
+from pytest_mcpeval.kinds.session.critic.findings import SEVERITIES, Finding, Severity, count_words
+from pytest_mcpeval.kinds.session.schema import GatesModel
+from pytest_mcpeval.text import shortened
+
+NEW_FINDINGS = "new_findings"
+_SHOWN = 5
+
+Place = tuple[str, str, str]
+"""(server, dimension, severity): where a finding belongs, however a critic words it today."""
+
+
+def gate_names(gates: GatesModel, *, has_baseline: bool) -> list[str]:
+    """The gates a suite has, in the order they are reported."""
+    found = ["fail_on"] if gates.fail_on != "never" else []
+    found += [_max_name(severity) for severity in SEVERITIES if severity in gates.max_findings]
+    return [*found, NEW_FINDINGS] if has_baseline else found
+
+
+def judge_gates(
+    suite: str, gates: GatesModel, findings: Sequence[Finding] | None, committed: Sequence[Finding] | None
+) -> list[GateResult]:
+    """Every gate of a suite; ``committed`` are the findings of the baseline, None without one.
+
+    Without findings, because there is no report, every gate is in error.
+    """
+    if findings is None:
+        names = gate_names(gates, has_baseline=committed is not None)
+        return [GateResult(suite, name, "error", "there is no report of the critic") for name in names]
+    results = [_fail_on(suite, gates.fail_on, findings)] if gates.fail_on != "never" else []
+    results += [
+        _at_most(suite, severity, gates.max_findings[severity], findings)
+        for severity in SEVERITIES
+        if severity in gates.max_findings
+    ]
+    return results if committed is None else [*results, _new_findings(suite, findings, committed)]
+
+
+def _fail_on(suite: str, severity: str, findings: Sequence[Finding]) -> GateResult:
+    counted = SEVERITIES[: [*SEVERITIES].index(_severity(severity)) + 1]
+    bad = [finding for finding in findings if finding.severity in counted]
+    words = f"{count_words(findings)}; none may be {' or '.join(counted)}{_listed(bad)}"
+    return GateResult(suite, "fail_on", "failed" if bad else "passed", words, float(len(bad)), None, 0.0)
+
+
+def _severity(text: str) -> Severity:
+    return next(severity for severity in SEVERITIES if severity == text)
+
+
+def _max_name(severity: Severity) -> str:
+    return f"max_{severity.lower()}"
+
+
+def _at_most(suite: str, severity: Severity, limit: int, findings: Sequence[Finding]) -> GateResult:
+    found = [finding for finding in findings if finding.severity == severity]
+    verdict: Verdict = "failed" if len(found) > limit else "passed"
+    words = f"{len(found)} {severity} findings, wanted at most {limit}{_listed(found)}"
+    return GateResult(suite, _max_name(severity), verdict, words, float(len(found)), None, float(limit))
+
+
+def _new_findings(suite: str, findings: Sequence[Finding], committed: Sequence[Finding]) -> GateResult:
+    new = new_findings(findings, committed)
+    gone = new_findings(committed, findings)
+    words = f"{len(new)} findings that the baseline has not{_listed(new)}"
+    words += f" ({len(gone)} of the baseline are gone)" if gone else ""
+    return GateResult(suite, NEW_FINDINGS, "failed" if new else "passed", words, float(len(new)), 0.0, 0.0)
+
+
+def new_findings(findings: Iterable[Finding], committed: Iterable[Finding]) -> list[Finding]:
+    """The findings beyond those that were committed for the same server, dimension and severity.
+
+    A critic seldom words a finding twice alike, so that words only decide which of several is the new one.
+    """
+    left: dict[Place, Counter[str]] = {}
+    for finding in committed:
+        left.setdefault(_place(finding), Counter())[finding.summary] += 1
+    new = []
+    unmatched = []
+    for finding in findings:
+        summaries = left.get(_place(finding), Counter())
+        if summaries[finding.summary] > 0:
+            summaries[finding.summary] -= 1
+        else:
+            unmatched.append(finding)
+    rest: Mapping[Place, int] = {place: summaries.total() for place, summaries in left.items()}
+    room = Counter(rest)
+    for finding in unmatched:
+        if room[_place(finding)] > 0:
+            room[_place(finding)] -= 1
+        else:
+            new.append(finding)
+    return new
+
+
+def _place(finding: Finding) -> Place:
+    return finding.mcp_name, finding.dimension, finding.severity
+
+
+def _listed(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    shown = [
+        f"{finding.id} [{finding.severity}] {finding.mcp_name}: {shortened(finding.summary, 120)} "
+        f"({', '.join(finding.evidence_ids[:_SHOWN])})"
+        for finding in findings[:_SHOWN]
+    ]
+    more = f"; and {len(findings) - _SHOWN} more" if len(findings) > _SHOWN else ""
+    return f": {'; '.join(shown)}{more}"

@@ -1,0 +1,60 @@
+"""Files of scenarios as people write them: a list in JSON or YAML, or one in each line of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from pytest_mcpeval.kinds.session.records import Disposition
+from pytest_mcpeval.kinds.session.schema import IntakeModel
+from pytest_mcpeval.loading import DataFileError, Problem, load
+from pytest_mcpeval.loading.schema import validate
+from pytest_mcpeval.loading.wording import shown, suggestion
+
+STRUCTURED = frozenset({".json", ".yaml", ".yml"})
+
+_ROWS = TypeAdapter(list[IntakeModel])
+
+
+def read_scenarios(path: Path) -> list[IntakeModel]:
+    """The scenarios of a file; its extension alone decides how it is read.
+
+    Raises:
+        DataFileError: With every problem of the file; also when it holds no scenario.
+    """
+    found = _rows(path) if path.suffix.lower() in STRUCTURED else _lines(path)
+    if not found:
+        raise DataFileError([Problem(path, 1, "has no scenario: expected 1 to 8")])
+    return found
+
+
+def _rows(path: Path) -> list[IntakeModel]:
+    rows: list[IntakeModel] = validate(_ROWS, load(path))
+    return rows
+
+
+def _lines(path: Path) -> list[IntakeModel]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataFileError([Problem(path, 0, f"cannot be read as text: {error}")]) from None
+    stripped = (line.strip() for line in text.splitlines())
+    return [IntakeModel(description=line) for line in stripped if line and not line.startswith("#")]
+
+
+def target_problem(target: str, dispositions: Mapping[str, Disposition | None]) -> str:
+    """What is wrong with a target of a scenario, or an empty text.
+
+    ``dispositions`` has all attached servers.
+    """
+    if target not in dispositions:
+        known = ", ".join(sorted(dispositions)) or "none"
+        return f"{shown(target)} is not attached{suggestion(target, dispositions)} (attached: {known})"
+    if dispositions[target] == "skip":
+        return (
+            f"{shown(target)} is never called, its disposition is `skip`: "
+            "drop the scenario, or change the disposition"
+        )
+    return ""

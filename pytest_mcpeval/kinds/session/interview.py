@@ -1,0 +1,91 @@
+"""Phase 2 with a person at the keyboard: what may be done to each server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import get_args
+
+from pytest_mcpeval.kinds.session.records import Disposition
+from pytest_mcpeval.kinds.session.safety_rules import mutation_hints
+from pytest_mcpeval.kinds.session.state import AttachedServer, SafetyDisposition, StateFile
+from pytest_mcpeval.text import visible
+
+DISPOSITIONS: tuple[Disposition, ...] = get_args(Disposition)
+
+CHOICES = """\
+  read_only  only tools that change nothing are called; what cannot be told ends the scenario
+  sandboxed  tools may change things, but only the test resources that you name
+  skip       this server is never called
+"""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A person to talk to. ``ask`` returns one line, ``tell`` shows some.
+
+    ``ask`` raises `EOFError` when nobody is there any more.
+    """
+
+    ask: Callable[[str], str]
+    tell: Callable[[str], None]
+
+
+def interview(file: StateFile, talk: Conversation) -> None:
+    """Ask for every attached server that has no disposition yet; each answer is written down at once.
+
+    Raises:
+        EOFError: The answers ended before the questions did; what was answered is kept.
+    """
+    for server in file.state.attached_mcps:
+        if file.state.disposition(server.name) is None:
+            found = ask_disposition(server, talk)
+            file.update(safety_dispositions=(*file.state.safety_dispositions, found))
+    file.update(status="scoping")
+
+
+def ask_disposition(server: AttachedServer, talk: Conversation) -> SafetyDisposition:
+    """What a person says may be done to one server. There is no default."""
+    for line in _introduction(server):
+        talk.tell(visible(line))
+    chosen = _chosen(server, talk)
+    resources = _resources(talk) if chosen == "sandboxed" else ()
+    notes = talk.ask("Notes (may be empty): ").strip()
+    return SafetyDisposition(mcp_name=server.name, disposition=chosen, test_resources=resources, notes=notes)
+
+
+def _introduction(server: AttachedServer) -> Iterable[str]:
+    yield ""
+    yield f"{server.name}  ({server.source})"
+    yield f"  tools: {', '.join(server.tools) or f'none listed: {server.listing_problem}'}"
+    hints = mutation_hints(server.tools)
+    if hints:
+        words = f"  these look as if they change something: {', '.join(hints)}"
+        yield f"{words}. You probably want sandboxed or skip"
+
+
+def _chosen(server: AttachedServer, talk: Conversation) -> Disposition:
+    talk.tell(CHOICES.rstrip("\n"))
+    while True:
+        answer = talk.ask(f"{server.name}: read_only, sandboxed or skip? ").strip().lower()
+        for disposition in DISPOSITIONS:
+            if answer == disposition:
+                return disposition
+        talk.tell("Every server needs one of the three words; there is no default.")
+
+
+def _resources(talk: Conversation) -> tuple[str, ...]:
+    talk.tell(
+        "Which test resources may be changed? One in each line, in the form the tools expect; an empty line "
+        "ends. Where a tool takes both owner/repo and repo, name both."
+    )
+    found: list[str] = []
+    while True:
+        # Kept as it was typed: a path may begin or end with a space.
+        resource = talk.ask("resource: ")
+        if resource.strip():
+            found.append(resource)
+        elif found:
+            return tuple(found)
+        else:
+            talk.tell("A sandbox without resources allows no change: name at least one.")

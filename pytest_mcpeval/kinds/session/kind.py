@@ -1,0 +1,185 @@
+"""The ``session`` kind: how much friction does a set of MCP servers cause an agent?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
+from pytest_mcpeval.kinds.session.load import load_suite
+from pytest_mcpeval.kinds.session.schema import SessionModel, SessionSettings
+from pytest_mcpeval.kinds.session.spec import REPORT_ID, SessionSpec, SessionSuite
+from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.tables import Table
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
+    from pytest_mcpeval.kinds.session.run import EvaluationRun, Surroundings
+    from pytest_mcpeval.kinds.session.state import State
+    from pytest_mcpeval.loading import Document
+    from pytest_mcpeval.runtime import Runtime
+
+Session = Suite[SessionSpec]
+SessionCase = Case[SessionSpec]
+
+
+class SessionKind(Kind[SessionSpec]):
+    """Evaluations: scenarios that an agent carries out with the attached servers, and a critic's report."""
+
+    name = "session"
+    shape_description = "a `scenarios:` list (session)"
+    shape_keys = ("scenarios", "dispositions")
+    settings_model = SessionSettings
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"session": SessionModel}
+
+    def __init__(self, checks: CheckRegistry) -> None:
+        self.checks = checks
+        self._runs: dict[str, EvaluationRun] = {}
+
+    def recognise(self, data: Any) -> Shape | None:
+        """A mapping with ``scenarios``, or a list of mappings with a ``description`` and nothing to call."""
+        if isinstance(data, dict):
+            return "suite" if "scenarios" in data else None
+        rows = data if isinstance(data, list) else []
+        known = {"description", "targets_mcps", "targetsMcps"}
+        fitting = [isinstance(row, dict) and "description" in row and row.keys() <= known for row in rows]
+        return "suite" if fitting and all(fitting) else None
+
+    def load(self, document: Document, place: Place) -> SessionSuite:
+        """The session in a document."""
+        return load_suite(document, place, self.checks)
+
+    def prepare(self, suite: Session, case: SessionCase, runtime: Runtime) -> None:
+        """Open the evaluation: what is on disk may forbid it."""
+        session = _session(suite)
+        with self._run(session, runtime).opened(_surroundings(runtime)):
+            pass
+
+    def _run(self, suite: SessionSuite, runtime: Runtime) -> EvaluationRun:
+        from pytest_mcpeval.kinds.session.folder import Folder
+        from pytest_mcpeval.kinds.session.run import EvaluationRun
+
+        if suite.key not in self._runs:
+            options = runtime.settings.session
+            several = sum(other.kind == self.name for other in runtime.suites) > 1
+            # Files of one run must not share a folder.
+            name = f"{options.name}-{Path(suite.key).name.partition('.')[0]}" if several else options.name
+            folder = Folder(runtime.settings.rootdir, name)
+            self._runs[suite.key] = EvaluationRun(suite, folder, options)
+        return self._runs[suite.key]
+
+    def ask(self, suite: Session, case: SessionCase, runtime: Runtime) -> State:
+        """Carry out the scenarios up to this one, in order, and for the report ask the critic.
+
+        Where items of one file go to several processes, the first of them carries out all that were
+        selected, so that one process talks to the servers.
+        """
+        from pytest_mcpeval.kinds.session.concluding import conclude
+
+        session = _session(suite)
+        run, around = self._run(session, runtime), _surroundings(runtime)
+        state = run.execute(_wanted(session, case, runtime), around)
+        return conclude(run, around) if case.id == REPORT_ID else state
+
+    def judge(self, suite: Session, case: SessionCase, answers: State, runtime: Runtime) -> Sample:
+        """What is on disk of the scenario, or of the report."""
+        from pytest_mcpeval.kinds.session.sampling import report_sample, scenario_sample
+
+        session = _session(suite)
+        run = self._run(session, runtime)
+        if case.id == REPORT_ID:
+            return report_sample(session, case, answers, run.entries(), str(run.folder.report))
+        execution = answers.execution_of(case.id)
+        if execution is not None and execution.outcome is not None and execution.outcome.error:
+            raise TargetError(execution.outcome.error)
+        return scenario_sample(session, case, answers, run.entries())
+
+    def explain(self, suite: Session, case: SessionCase, sample: Sample) -> str:
+        """The calls of a scenario that did not pass."""
+        from pytest_mcpeval.kinds.session.explain import explain
+
+        return explain(_session(suite), case, sample)
+
+    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Scenarios, calls and findings."""
+        from pytest_mcpeval.kinds.session.metrics import measure
+
+        return measure(samples)
+
+    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """The name of the evaluation, and times."""
+        from pytest_mcpeval.kinds.session.metrics import measure_run
+
+        return measure_run(samples)
+
+    def gate_names(self, suite: Session) -> list[str]:
+        """The gates over findings."""
+        from pytest_mcpeval.kinds.session.baseline import read
+        from pytest_mcpeval.kinds.session.gates import gate_names
+
+        session = _session(suite)
+        return gate_names(session.settings.gates, has_baseline=read(session) is not None)
+
+    def gates(self, suite: Session, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
+        """Every gate, judged on the findings of the critic."""
+        from pytest_mcpeval.kinds.session.baseline import read
+        from pytest_mcpeval.kinds.session.gates import judge_gates
+        from pytest_mcpeval.kinds.session.metrics import findings_of
+
+        session = _session(suite)
+        if not session.attached:
+            return []
+        committed = None if blessing else read(session)
+        return judge_gates(session.key, session.settings.gates, findings_of(samples), committed)
+
+    def baseline(self, suite: Session, samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
+        """The findings, without their evidence."""
+        from pytest_mcpeval.kinds.session.baseline import content
+        from pytest_mcpeval.kinds.session.metrics import findings_of
+
+        session = _session(suite)
+        if session.settings.baseline is None:
+            return None
+        return Path(session.settings.baseline), content(session, samples, findings_of(samples) or [])
+
+    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
+        """Findings by severity, and what servers cost."""
+        from pytest_mcpeval.kinds.session.tables import tables
+
+        return tables(samples)
+
+    def notes(self, samples: Mapping[str, Sequence[Sample]]) -> list[str]:
+        """Where each evaluation has its report."""
+        from pytest_mcpeval.kinds.session.metrics import report_sample_of
+
+        found = (report_sample_of(of_suite) for of_suite in samples.values())
+        return [
+            f"Evaluation complete: {report.run['evaluation']}\nReport: {report.run['report']}\n"
+            f"Findings: {report.message.removesuffix(' findings')}"
+            for report in found
+            if report is not None and report.outcome == "passed"
+        ]
+
+
+def _session(suite: Session) -> SessionSuite:
+    assert isinstance(suite, SessionSuite)
+    return suite
+
+
+def _surroundings(runtime: Runtime) -> Surroundings:
+    from pytest_mcpeval.kinds.session.run import Surroundings
+
+    return Surroundings(runtime.connection, runtime.fixtures)
+
+
+def _wanted(suite: SessionSuite, case: SessionCase, runtime: Runtime) -> list[str]:
+    """The scenarios to carry out before this case is judged; those that were not selected never are."""
+    chosen = runtime.selected.get(suite.key)
+    ids = [planned.id for planned in suite.scenarios if chosen is None or planned.id in chosen]
+    if not runtime.has_whole_files or case.id not in ids:
+        return ids
+    return ids[: ids.index(case.id) + 1]

@@ -1,0 +1,244 @@
+"""Document → session suite: every problem of the file, or its scenarios and the servers they may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pytest_mcpeval.kinds.base import Case, Place
+from pytest_mcpeval.kinds.fields import given, located
+from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
+from pytest_mcpeval.kinds.session.attaching import attached_servers
+from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, UNATTRIBUTED
+from pytest_mcpeval.kinds.session.execution.spec import Step, steps_of
+from pytest_mcpeval.kinds.session.intake import read_scenarios, target_problem
+from pytest_mcpeval.kinds.session.records import Scenario, ServerScope
+from pytest_mcpeval.kinds.session.schema import (
+    MOST_SCENARIOS,
+    IntakeModel,
+    ScenarioModel,
+    SessionModel,
+    SessionSettings,
+)
+from pytest_mcpeval.kinds.session.spec import REPORT_ID, PlannedScenario, SessionSpec, SessionSuite
+from pytest_mcpeval.loading import DataFileError, Document, Problem
+from pytest_mcpeval.loading.schema import validate
+from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.merging import merge
+
+_RESERVED = (CROSS_MCP, UNATTRIBUTED)
+
+
+def load_suite(document: Document, place: Place, checks: CheckRegistry) -> SessionSuite:
+    """The session in a document; a list at its top is its ``scenarios``.
+
+    Raises:
+        DataFileError: With every problem of the file, or of the files that define servers and scenarios.
+    """
+    data = {"scenarios": document.data} if isinstance(document.data, list) else document.data
+    at = ("scenarios",) if isinstance(document.data, list) else ()
+    model: SessionModel = validate(SessionModel, document, data)
+    return _Loader(document, place, model, checks, bool(at)).suite()
+
+
+class _Loader:
+    """Turns a validated session file into a suite, gathering what the schema alone cannot see."""
+
+    def __init__(
+        self, document: Document, place: Place, model: SessionModel, checks: CheckRegistry, is_list: bool
+    ) -> None:
+        self.document = document
+        self.place = place
+        self.model = model
+        self.checks = checks
+        self.at: tuple[str, ...] = () if is_list else ("scenarios",)
+        self.problems: list[Problem] = []
+        own = given(located(model, document.path.parent), SessionSettings.model_fields)
+        self.settings = SessionSettings(**merge(merge(place.settings, own), place.overrides))
+
+    def suite(self) -> SessionSuite:
+        root = _root(self.document.path, self.place.key)
+        servers = attached_servers(self.place.servers, root, self.settings)
+        self._check_servers(servers.attached, {**servers.attached, **servers.filtered})
+        models = self._models()
+        self._check_scenarios(models, servers.attached)
+        planned = tuple(self._planned(index, model) for index, model in enumerate(models))
+        if self.problems:
+            raise DataFileError(self.problems)
+        chosen = [(index, one) for index, one in enumerate(planned) if self._is_approved(one)]
+        return SessionSuite(
+            key=self.place.key,
+            kind="session",
+            document=self.document,
+            cases=(*(self._case(index, one) for index, one in chosen), self._report_case()),
+            settings=self.settings,
+            servers=self.place.servers,
+            root=root,
+            attached=servers.attached,
+            filtered=servers.filtered,
+            scopes={name: self._scope(name) for name in servers.attached},
+            scenarios=tuple(one for _, one in chosen),
+        )
+
+    def _problem(self, *keys: str | int, message: str) -> None:
+        self.problems.append(self.document.problem(*keys, message=message))
+
+    def _check_servers(self, attached: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+        for name in attached:
+            if name not in self.settings.dispositions:
+                message = (
+                    f"the server {shown(name)} has no disposition: say read_only, sandboxed or skip "
+                    "for it in `dispositions`, or leave it out of `servers`"
+                )
+                self._problem("dispositions", message=message)
+            if name in _RESERVED:
+                self._problem("dispositions", message=f"no server may be called {shown(name)}: rename it")
+        for name, scope in self.settings.dispositions.items():
+            at = ("dispositions", name)
+            if name not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                message = f"unknown server {shown(name)}{suggestion(name, known)} (defined: {listed})"
+                self._problem(*at, message=message + self._origin("dispositions"))
+            if scope.test_resources and scope.disposition != "sandboxed":
+                message = (
+                    f"`test_resources` are for a sandboxed server, and {shown(name)} is {scope.disposition}"
+                )
+                self._problem(*at, "test_resources", message=message + self._origin("dispositions"))
+        for index, name in enumerate(self.settings.servers or ()):
+            if name not in known:
+                self._problem(
+                    "servers", index, message=f"unknown server {shown(name)}{suggestion(name, known)}"
+                )
+
+    def _models(self) -> list[ScenarioModel]:
+        if not isinstance(self.model.scenarios, str):
+            return self.model.scenarios
+        path = self.document.path.parent / self.model.scenarios
+        if not path.is_file():
+            self._problem("scenarios", message=f"scenarios: there is no file {path}")
+            return []
+        return [_scenario_of(row) for row in read_scenarios(path)]
+
+    def _check_scenarios(self, models: list[ScenarioModel], attached: Mapping[str, Any]) -> None:
+        if self.settings.approval is None:
+            message = (
+                "the scenarios are not approved: read them, then say `approval: approve`, or "
+                "`approval: user-only` to drop the derived ones"
+            )
+            self._problem("approval", message=message)
+        if len(models) > MOST_SCENARIOS:
+            message = f"expected 1 to {MOST_SCENARIOS} scenarios, found {len(models)}: drop some"
+            self._problem(*self.at, message=message)
+        self._check_ids(models)
+        dispositions = {
+            name: found.disposition
+            for name in attached
+            if (found := self.settings.dispositions.get(name)) is not None
+        }
+        for index, model in enumerate(models):
+            self._check_scenario(index, model, {**dict.fromkeys(attached), **dispositions})
+        if self.settings.approval == "user-only" and models and all(m.source == "derived" for m in models):
+            self._problem("approval", message="user-only drops all scenarios: nothing is left to evaluate")
+
+    def _check_ids(self, models: list[ScenarioModel]) -> None:
+        seen: dict[str, int] = {}
+        for index, name in enumerate(_ids(models)):
+            first = seen.setdefault(name, index)
+            if first != index:
+                line = self.document.line(*self.at, first)
+                message = f"duplicate id {name!r}: first used on line {line}"
+                self._problem(*self.at, index, "id", message=message)
+
+    def _check_scenario(self, index: int, model: ScenarioModel, dispositions: Mapping[str, Any]) -> None:
+        for number, target in enumerate(model.targets_mcps):
+            problem = target_problem(target, dispositions) if dispositions else ""
+            if problem:
+                self._problem(*self.at, index, "targets_mcps", number, message=f"targets_mcps: {problem}")
+        if model.steps is not None and model.agent is not None:
+            message = "`steps` and `agent` both carry the scenario out: remove one of them"
+            self._problem(*self.at, index, "agent", message=message)
+        if model.steps is None and model.agent is None and self.settings.agent is None:
+            message = (
+                "nobody carries this scenario out: say `steps:` or `agent:` here, or `agent:` for the whole "
+                "file or in its entry of mcpeval.yaml"
+            )
+            self._problem(*self.at, index, message=message)
+
+    def _planned(self, index: int, model: ScenarioModel) -> PlannedScenario:
+        steps: tuple[Step, ...] = ()
+        if model.steps is not None:
+            try:
+                steps = steps_of(model.steps, self.checks, self.document.path.parent.absolute())
+            except CheckSpecError as error:
+                for path, message in error.problems:
+                    self._problem(*self.at, index, "steps", *path, message=message)
+        own_agent = model.agent and located(model.agent, self.document.path.parent)
+        scenario = Scenario(
+            id=model.id or f"S{index + 1}",
+            description=model.description,
+            source=model.source,
+            targets_mcps=tuple(model.targets_mcps),
+            steps=steps,
+            agent=None if model.steps is not None else own_agent or self.settings.agent,
+        )
+        return PlannedScenario(scenario, model.note, model.expect_abort)
+
+    def _is_approved(self, planned: PlannedScenario) -> bool:
+        return self.settings.approval == "approve" or planned.scenario.source == "user"
+
+    def _scope(self, server: str) -> ServerScope:
+        found = self.settings.dispositions[server]
+        return ServerScope(server, found.disposition, tuple(found.test_resources), notes=found.notes)
+
+    def _case(self, index: int, planned: PlannedScenario) -> Case[SessionSpec]:
+        at: tuple[str | int, ...] = self.at
+        if isinstance(self.model.scenarios, list):
+            at = (*at, index)
+        scenario = planned.scenario
+        traits: dict[str, Any] = {"server": scenario.targets_mcps, "tags": (scenario.source,)}
+        return Case(
+            id=planned.id,
+            line=self.document.line(*at),
+            keys=at,
+            make_spec=lambda: SessionSpec(planned),
+            traits={name: value for name, value in traits.items() if value},
+            fixtures=self._fixtures(),
+        )
+
+    def _report_case(self) -> Case[SessionSpec]:
+        return Case(
+            id=REPORT_ID,
+            line=self.document.line(),
+            keys=(),
+            make_spec=lambda: SessionSpec(None),
+            fixtures=self._fixtures(),
+        )
+
+    def _fixtures(self) -> tuple[str, ...]:
+        """The same for every case: whichever comes first carries out more than its own scenario."""
+        models = self.model.scenarios if isinstance(self.model.scenarios, list) else []
+        agents = [self.settings.agent, *(model.agent for model in models)]
+        names = [agent.fixture for agent in agents if agent is not None]
+        return tuple(dict.fromkeys(name for name in (*names, self.settings.critic.fixture) if name))
+
+    def _origin(self, setting: str) -> str:
+        """Where a setting comes from, when it is not this file."""
+        origin = None if setting in self.model.model_fields_set else self.place.origins.get(setting)
+        return f"; `{setting}` comes from {origin}" if origin else ""
+
+
+def _ids(models: list[ScenarioModel]) -> Iterator[str]:
+    return (model.id or f"S{index + 1}" for index, model in enumerate(models))
+
+
+def _scenario_of(row: IntakeModel) -> ScenarioModel:
+    return ScenarioModel(description=row.description, targets_mcps=row.targets_mcps)
+
+
+def _root(path: Path, key: str) -> Path:
+    """The root directory that a key is relative to."""
+    ups = len(PurePosixPath(key).parts)
+    return (
+        path.absolute().parents[ups - 1] if ".." not in PurePosixPath(key).parts else path.absolute().parent
+    )

@@ -1,0 +1,51 @@
+"""Samples → the numbers of a session, as plain data for reports. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_mcpeval.kinds.session.critic.findings import Finding
+from pytest_mcpeval.kinds.session.spec import REPORT_ID
+from pytest_mcpeval.samples import Sample
+
+
+def report_sample_of(samples: Sequence[Sample]) -> Sample | None:
+    """The sample of the report, when it was written."""
+    return next((sample for sample in samples if sample.id == REPORT_ID and sample.measured), None)
+
+
+def findings_of(samples: Sequence[Sample]) -> list[Finding] | None:
+    """The findings of the critic; None when there is no report, or its output could not be read."""
+    report = report_sample_of(samples)
+    return (
+        None
+        if report is None or report.outcome == "failed"
+        else [Finding(**found) for found in report.measured["findings"]]
+    )
+
+
+def measure(samples: Sequence[Sample]) -> dict[str, Any]:
+    """``scenarios`` and ``aborted`` by reason, ``calls``, ``blocked``; of the report what it found."""
+    scenarios = [sample for sample in samples if sample.id != REPORT_ID and sample.measured]
+    reasons = Counter(sample.measured["abort_reason"] for sample in scenarios)
+    reasons.pop(None, None)
+    found: dict[str, Any] = {
+        "scenarios": len(scenarios),
+        "aborted": dict(sorted(reasons.items())),
+        "calls": sum(sample.measured["call_count"] for sample in scenarios),
+        "blocked": sum(sample.measured["blocked"] for sample in scenarios),
+    }
+    report = report_sample_of(samples)
+    if report is not None:
+        kept = ("counts", "dropped", "dangling_citations", "servers")
+        found |= {"findings" if name == "counts" else name: report.measured[name] for name in kept}
+    return found
+
+
+def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
+    """The name of the evaluation, its report, and how long each scenario took, in seconds."""
+    report = report_sample_of(samples)
+    seconds = {sample.id: sample.run["seconds"] for sample in samples if "seconds" in sample.run}
+    return {**(dict(report.run) if report is not None else {}), "seconds": seconds}

@@ -1,0 +1,176 @@
+"""What the parts of an evaluation tell each other: dispositions, scenarios, transcript entries, outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_mcpeval.samples import to_json
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.session.execution.settings import AgentModel
+    from pytest_mcpeval.kinds.session.execution.spec import Step
+    from pytest_mcpeval.samples import Check
+
+Disposition = Literal["read_only", "sandboxed", "skip"]
+"""How a server may be used: reading tools only, changes to test resources only, or not at all."""
+
+AbortReason = Literal["call_budget", "wallclock", "safety_abort"]
+"""Why a scenario was ended before its agent was done."""
+
+BLOCKED = "__blocked__"
+BUDGET_ABORT = "__budget_abort__"
+WALLCLOCK_ABORT = "__wallclock_abort__"
+SYNTHETIC_TOOLS = frozenset({BLOCKED, BUDGET_ABORT, WALLCLOCK_ABORT})
+"""What stands as ``tool`` of entries that are no calls. They count for no budget and belong to no server."""
+
+NOT_DISPATCHED = "not dispatched"
+"""The ``result_shape`` of entries that are no calls."""
+
+MCP_PREFIX = "mcp__"
+MOST_CALLS = 999
+"""The largest call budget: ids have three digits."""
+
+
+def mcp_tool(server: str, tool: str) -> str:
+    """The name a server's tool has in a session: ``mcp__<server>__<tool>``."""
+    return f"{MCP_PREFIX}{server}__{tool}"
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as it stands in the files of an evaluation: ISO 8601 in UTC, with milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class ServerScope:
+    """What a person allowed for one server.
+
+    ``test_resources`` are the identifiers a sandboxed server may change. ``mutation_hints`` are the tools
+    that looked as if they change something when the person was asked; nothing is decided by them.
+    """
+
+    server: str
+    disposition: Disposition
+    test_resources: tuple[str, ...] = ()
+    mutation_hints: tuple[str, ...] = ()
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One task. It is carried out by its ``steps``, or else by the ``agent``."""
+
+    id: str
+    description: str
+    source: Literal["user", "derived"] = "user"
+    targets_mcps: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    agent: AgentModel | None = None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Hard limits: calls of each scenario, and time of the whole session since it started."""
+
+    session_started: datetime
+    calls_per_scenario: int = 20
+    wallclock_minutes: float = 15
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "calls_per_scenario", min(self.calls_per_scenario, MOST_CALLS))
+
+
+@dataclass(frozen=True)
+class ArgumentSource:
+    """Where the value of an argument was seen before: in the result of the call ``entry_id``.
+
+    ``reshaped``: it is not the value as it came, but made from it.
+    """
+
+    argument: str
+    entry_id: str
+    how: Literal["verbatim", "reshaped"]
+
+
+@dataclass(frozen=True)
+class TranscriptEntry:
+    """One line of ``transcript.jsonl``: one call, or one of the `SYNTHETIC_TOOLS`.
+
+    ``result_shape`` is None while the call is in flight, and stays so when the process was killed.
+    ``blocked_tool`` is the tool of a call that was not dispatched; ``abort_reason`` is set on the entry that
+    ended its scenario. ``args_digest`` is equal for equal arguments (after redaction). ``result_bytes`` is
+    the size of the answer in UTF-8, ``latency_ms`` the time until it came. ``argument_sources`` tells which
+    arguments came from earlier results.
+    """
+
+    id: str
+    scenario_id: str
+    ts: str
+    tool: str
+    is_mcp: bool
+    args_summary: str = ""
+    result_shape: str | None = None
+    justification: str | None = None
+    blocked_tool: str | None = None
+    abort_reason: AbortReason | None = None
+    args_digest: str | None = None
+    result_bytes: int | None = None
+    latency_ms: float | None = None
+    argument_sources: tuple[ArgumentSource, ...] = ()
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it stands for work that was done: what budgets count."""
+        return self.tool not in SYNTHETIC_TOOLS
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call brought an error."""
+        return (self.result_shape or "").startswith("error:")
+
+    @cached_property
+    def line(self) -> str:
+        """The entry as one line of JSON, without its newline; what was not recorded is left out."""
+        always = {name: getattr(self, name) for name in _ALWAYS}
+        more = {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}
+        sources = [vars(source) for source in self.argument_sources]
+        return to_json({**always, **more, **({"argument_sources": sources} if sources else {})})
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> TranscriptEntry:
+        """The entry in a line that was read; keys that others added are left out.
+
+        Raises:
+            TypeError: A key is missing.
+        """
+        known = {name: value for name, value in data.items() if name in _FIELDS}
+        sources = tuple(ArgumentSource(**source) for source in known.pop("argument_sources", ()))
+        return cls(**known, argument_sources=sources)
+
+
+_ALWAYS = ("id", "scenario_id", "ts", "tool", "is_mcp", "args_summary", "result_shape", "justification")
+_OPTIONAL = ("blocked_tool", "abort_reason", "args_digest", "result_bytes", "latency_ms")
+_FIELDS = frozenset(entry.name for entry in fields(TranscriptEntry))
+
+
+@dataclass(frozen=True)
+class ScenarioOutcome:
+    """How one scenario ended: its entry of ``execution``, and what there is to judge.
+
+    ``answer`` is what the agent said at the end. ``checks`` are the expectations of scripted steps, and a
+    failed check ``agent`` when the agent raised or its command failed.
+    """
+
+    scenario_id: str
+    status: Literal["complete", "aborted"]
+    call_count: int
+    started: str
+    ended: str
+    abort_reason: AbortReason | None = None
+    answer: str = ""
+    checks: tuple[Check, ...] = ()
+    run: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,249 @@
+"""An evaluation at work: discovery and scope written down, scenarios carried out in order, all on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.folder import Folder
+from pytest_mcpeval.kinds.session.opening import opening
+from pytest_mcpeval.kinds.session.options import SessionOptions
+from pytest_mcpeval.kinds.session.records import Budget, TranscriptEntry
+from pytest_mcpeval.kinds.session.redaction import redacted_text
+from pytest_mcpeval.kinds.session.scoping import initial_state, scoped
+from pytest_mcpeval.kinds.session.spec import PlannedScenario, SessionSuite
+from pytest_mcpeval.kinds.session.state import (
+    BEFORE_EXECUTION,
+    Execution,
+    Outcome,
+    State,
+    StateFile,
+    now,
+    seconds_between,
+)
+from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, read_entries
+from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
+from pytest_mcpeval.servers.variables import redact
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.session.guard import Guard
+    from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What an evaluation needs of the process it runs in."""
+
+    connect: Callable[[ServerDefinition], Connection]
+    fixtures: Mapping[str, Any] = field(default_factory=dict)
+
+
+class EvaluationRun:
+    """One evaluation in one process. Several processes may hold one of the same: the first one works."""
+
+    def __init__(self, suite: SessionSuite, folder: Folder, options: SessionOptions) -> None:
+        self.suite = suite
+        self.folder = folder
+        self.options = options
+        self._guard: Guard | None = None
+        self._file: StateFile | None = None
+
+    @property
+    def state(self) -> State:
+        """The state on disk."""
+        return StateFile.read(self.folder.state).state
+
+    def entries(self) -> tuple[TranscriptEntry, ...]:
+        """The transcript on disk."""
+        return read_entries(self.folder.transcript)
+
+    @contextmanager
+    def opened(self, around: Surroundings) -> Iterator[StateFile]:
+        """The state, made ready to execute, with other processes kept out.
+
+        Raises:
+            TargetError: There is an evaluation of that name, and nobody said what shall become of it.
+        """
+        with self.folder.locked():
+            self._file = self._open(around)
+            yield self._file
+
+    def _open(self, around: Surroundings) -> StateFile:
+        file = StateFile.read(self.folder.state) if self.folder.state.is_file() else None
+        if self._file is not None and file is not None:
+            if any(entry.status == "running" for entry in file.state.execution):
+                # Whoever began it held the lock, and has died since this process last looked.
+                self._take_over(file, around, again=False)
+            return file
+        decision = opening(None if file is None else file.state, self.options, self.suite.key)
+        if decision == "begin_anew":
+            self.folder.set_aside()
+        if file is None or decision in ("begin", "begin_anew"):
+            self._refuse_leftovers()
+            return self._begin(around, file if decision == "begin" else None)
+        if decision in ("resume", "go_on"):
+            self._take_over(file, around, again=decision == "resume")
+        return file
+
+    def _refuse_leftovers(self) -> None:
+        if self.folder.transcript.is_file() and self.folder.transcript.stat().st_size:
+            raise TargetError(
+                f"{self.folder.relative(self.folder.path)} holds a transcript without its state.json: "
+                "name another evaluation with --mcpeval-name, or remove the folder"
+            )
+
+    def _begin(self, around: Surroundings, earlier: StateFile | None) -> StateFile:
+        """Phases 1 to 3: nobody is asked, since the file has all answers; each is written down."""
+        state = initial_state(self.suite, self.folder.name, self.options.run_id)
+        if earlier is not None:
+            state = state.model_copy(update={"started": earlier.state.started})
+        return scoped(StateFile.create(self.folder.state, state), self.suite, around.connect)
+
+    def _take_over(self, file: StateFile, around: Surroundings, *, again: bool) -> None:
+        """Go on with what a process that is no more has begun."""
+        if file.state.status in BEFORE_EXECUTION:
+            scoped(file, self.suite, around.connect)
+            return
+        self._require_same_scenarios(file.state)
+        if file.state.status == "executing":
+            idle = seconds_between(file.state.last_updated, now())
+            file.update(
+                interrupted_seconds=file.state.interrupted_seconds + idle,
+                execution=tuple(_settled(file.state, self.entries(), again=again)),
+            )
+        if again:
+            file.update(run_id=self.options.run_id)
+
+    def _require_same_scenarios(self, state: State) -> None:
+        approved = [(scenario.id, scenario.description) for scenario in state.scenarios]
+        wanted = [(planned.id, planned.scenario.description) for planned in self.suite.scenarios]
+        allowed = {found.mcp_name: found.scope() for found in state.safety_dispositions}
+        if approved != wanted or allowed != self.suite.scopes:
+            raise TargetError(
+                f"{self.suite.key} has other scenarios or dispositions than the evaluation "
+                f"{state.eval_name!r} began with: begin it anew with --mcpeval-restart"
+            )
+
+    def execute(self, wanted: Sequence[str], around: Surroundings) -> State:
+        """Carry out those of the wanted scenarios that are not over, in the order of the file."""
+        with self.opened(around) as file:
+            if not self.suite.attached or file.state.status not in ("scoped", "executing"):
+                return file.state
+            if file.state.status == "scoped":
+                file.update(status="executing", session_started=now())
+            for planned in self.suite.scenarios:
+                if planned.id in wanted and not _is_over(file.state, planned.id):
+                    self._carry_out(planned, file, around)
+            if all(_is_over(file.state, planned.id) for planned in self.suite.scenarios):
+                file.update(status="critiquing", session_ended=now())
+            return file.state
+
+    def _carry_out(self, planned: PlannedScenario, file: StateFile, around: Surroundings) -> None:
+        from pytest_mcpeval.kinds.session.execution import execute
+        from pytest_mcpeval.kinds.session.toolbox import Toolbox
+
+        guard = self._guard_on(file, around)
+        count = call_count(self.entries(), planned.id)
+        file.set_execution(
+            Execution(scenario_id=planned.id, status="running", call_count=count, started=now())
+        )
+        try:
+            self._require_servers(planned, around)
+            toolbox = Toolbox(guard, planned.id)
+            outcome = execute(planned.scenario, toolbox, fixtures=around.fixtures)
+        except (TargetError, ServerStartError, ServerConfigError) as error:
+            file.set_execution(_failed(file.state, planned.id, str(error)))
+            return
+        file.set_execution(
+            Execution(
+                scenario_id=planned.id,
+                status=outcome.status,
+                call_count=outcome.call_count,
+                abort_reason=outcome.abort_reason,
+                started=outcome.started,
+                ended=outcome.ended,
+                outcome=Outcome(
+                    answer=outcome.answer,
+                    checks=tuple(_redacted(vars(check), guard.secrets) for check in outcome.checks),
+                ),
+            )
+        )
+
+    def _require_servers(self, planned: PlannedScenario, around: Surroundings) -> None:
+        """A server that a scenario is meant for and that does not start: nothing could be asked."""
+        for name in planned.scenario.targets_mcps:
+            around.connect(self.suite.attached[name].definition)
+
+    def _guard_on(self, file: StateFile, around: Surroundings) -> Guard:
+        from pytest_mcpeval.kinds.session.guard import Guard
+
+        if self._guard is None:
+            self._guard = Guard(
+                servers={name: found.definition for name, found in self.suite.attached.items()},
+                scopes=list(self.suite.scopes.values()),
+                transcript=Transcript(self.folder.transcript),
+                budget=self._budget(file.state),
+                connect=around.connect,
+                on_count=self._count,
+            )
+        return self._guard
+
+    def _count(self, scenario: str, count: int) -> None:
+        assert self._file is not None, "calls are made while the state is open"
+        entry = self._file.state.execution_of(scenario)
+        if entry is not None:
+            self._file.set_execution(entry.model_copy(update={"call_count": count}))
+
+    def _budget(self, state: State) -> Budget:
+        assert state.session_started is not None, "execution comes first"
+        started = datetime.fromisoformat(state.session_started)
+        return Budget(
+            # The time in which nobody worked does not count.
+            session_started=started + timedelta(seconds=state.interrupted_seconds),
+            calls_per_scenario=state.config.call_budget_per_scenario,
+            wallclock_minutes=state.config.wallclock_budget_minutes,
+        )
+
+
+def _redacted(data: Any, secrets: Mapping[str, str]) -> Any:
+    """What a check says may hold parts of an answer: no credential in it may reach the disk."""
+    if isinstance(data, str):
+        return redacted_text(redact(data, secrets))
+    if isinstance(data, Mapping):
+        return {key: _redacted(value, secrets) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_redacted(value, secrets) for value in data]
+    return data
+
+
+def _is_over(state: State, scenario: str) -> bool:
+    entry = state.execution_of(scenario)
+    return entry is not None and entry.status != "running"
+
+
+def _failed(state: State, scenario: str, error: str) -> Execution:
+    entry = state.execution_of(scenario)
+    assert entry is not None, "it was begun"
+    changes = {"status": "aborted", "ended": now(), "outcome": Outcome(error=error)}
+    return entry.model_copy(update=changes)
+
+
+def _settled(state: State, entries: Sequence[TranscriptEntry], *, again: bool) -> Iterator[Execution]:
+    """The entries of scenarios, after the process that wrote them has died.
+
+    With ``again``, a later run carries out once more what was interrupted, or could not be carried out.
+    Otherwise the interrupted one is what killed the process, and is not tried again.
+    """
+    for entry in state.execution:
+        count = call_count(entries, entry.scenario_id)
+        if entry.status == "running":
+            if not again:
+                error = "the process that carried it out died"
+                yield _failed(state, entry.scenario_id, error).model_copy(update={"call_count": count})
+        elif not (again and entry.outcome is not None and entry.outcome.error):
+            yield entry

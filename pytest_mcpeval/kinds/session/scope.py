@@ -1,0 +1,187 @@
+"""Phase 3 with a person at the keyboard: scenarios, and the literal word that approves them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pytest_mcpeval.kinds.session.edge_cases import Manifest, derive
+from pytest_mcpeval.kinds.session.intake import target_problem
+from pytest_mcpeval.kinds.session.interview import Conversation, ask_disposition
+from pytest_mcpeval.kinds.session.records import Disposition
+from pytest_mcpeval.kinds.session.schema import MOST_SCENARIOS, IntakeModel, approval_of
+from pytest_mcpeval.kinds.session.state import ScenarioRecord, StateFile
+from pytest_mcpeval.text import visible
+
+ASK_APPROVAL = """\
+Approve this list? Type exactly one of:
+  approve            carry out the whole list
+  user-only          drop the derived scenarios, carry out yours
+or one edit:
+  drop S3
+  rewrite S2 to TEXT
+  add TEXT
+Nothing else approves."""
+
+_DROP = re.compile(r"drop\s+S(\d+)", re.IGNORECASE)
+_REWRITE = re.compile(r"rewrite\s+S(\d+)\s+to\s+(\S.*)", re.IGNORECASE)
+_ADD = re.compile(r"add\s+(\S.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One scenario somebody is asked to approve."""
+
+    description: str
+    source: Literal["user", "derived"] = "user"
+    targets_mcps: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Approved:
+    """What was approved, and with which word."""
+
+    scenarios: tuple[Proposal, ...]
+    approval: Literal["approve", "user-only"]
+
+    def records(self) -> tuple[ScenarioRecord, ...]:
+        """The scenarios with their ids, for the state."""
+        return tuple(
+            ScenarioRecord(
+                id=f"S{number}",
+                source=one.source,
+                description=one.description,
+                targets_mcps=one.targets_mcps,
+                note=one.note,
+            )
+            for number, one in enumerate(self.scenarios, 1)
+        )
+
+
+def ask_scenarios(talk: Conversation) -> list[Proposal]:
+    """The scenarios that a person describes, at most 8."""
+    talk.tell(
+        f"What should be tried? One scenario in each line, 1 to {MOST_SCENARIOS}; an empty line ends, as in\n"
+        "  Find all open issues that mention X, and summarise them.\n"
+        "  Search the knowledge base for Y, and compare with Z."
+    )
+    found: list[Proposal] = []
+    while len(found) < MOST_SCENARIOS:
+        text = talk.ask(f"S{len(found) + 1}: ").strip()
+        if not text:
+            break
+        found.append(Proposal(text))
+    return found
+
+
+def checked(rows: Iterable[IntakeModel], file: StateFile, talk: Conversation) -> list[Proposal]:
+    """The scenarios of a file, once each target is attached and may be called.
+
+    Raises:
+        ValueError: A target is not attached; the message names the scenario.
+    """
+    found = []
+    for number, row in enumerate(rows, 1):
+        proposal = Proposal(row.description, targets_mcps=tuple(row.targets_mcps))
+        answers = [_may_be_called(number, target, file, talk) for target in proposal.targets_mcps]
+        if all(answers):
+            found.append(proposal)
+    return found
+
+
+def _dispositions(file: StateFile) -> Mapping[str, Disposition | None]:
+    found = {name: file.state.disposition(name) for name in file.state.server_names()}
+    return {name: None if scope is None else scope.disposition for name, scope in found.items()}
+
+
+def _may_be_called(number: int, target: str, file: StateFile, talk: Conversation) -> bool:
+    dispositions = _dispositions(file)
+    problem = target_problem(target, dispositions)
+    if problem and target not in dispositions:
+        raise ValueError(f"scenario {number}: targets_mcps: {problem}")
+    if not problem:
+        return True
+    talk.tell(visible(f"Scenario {number}: {problem}."))
+    answer = talk.ask("drop or change? ").strip().lower()
+    if answer == "change":
+        server = next(one for one in file.state.attached_mcps if one.name == target)
+        new = ask_disposition(server, talk)
+        others = tuple(one for one in file.state.safety_dispositions if one.mcp_name != target)
+        file.update(safety_dispositions=(*others, new))
+        if new.disposition != "skip":
+            return True
+    talk.tell(f"Scenario {number} is dropped.")
+    return False
+
+
+def with_derived(proposals: Sequence[Proposal], tools: Mapping[str, Sequence[Manifest]]) -> list[Proposal]:
+    """The scenarios of a person, and behind them as many derived ones as there is room for."""
+    room = MOST_SCENARIOS - len(proposals)
+    found = derive(tools, [one.description for one in proposals], room)
+    return [*proposals, *(Proposal(one.description, "derived", one.targets_mcps, one.note) for one in found)]
+
+
+def approve(proposals: Sequence[Proposal], talk: Conversation) -> Approved:
+    """The list as a person approves it, literally; every other answer is an edit or asked again.
+
+    Raises:
+        EOFError: Nobody approved.
+        ValueError: The approval leaves no scenario.
+    """
+    found = list(proposals)
+    while True:
+        for line in _listed(found):
+            talk.tell(visible(line))
+        talk.tell(ASK_APPROVAL)
+        answer = talk.ask("> ")
+        try:
+            token = approval_of(answer)
+        except ValueError:
+            found = _edited(found, answer, talk)
+            continue
+        kept = tuple(one for one in found if token == "approve" or one.source == "user")
+        if not kept:
+            raise ValueError("no scenario is left: nothing to evaluate")
+        return Approved(kept, "approve" if token == "approve" else "user-only")
+
+
+def _listed(proposals: Sequence[Proposal]) -> Iterable[str]:
+    yield ""
+    for number, one in enumerate(proposals, 1):
+        targets = f"  → {', '.join(one.targets_mcps)}" if one.targets_mcps else ""
+        yield f"S{number} [{one.source}] {one.description}{targets}"
+        if one.note:
+            yield f"     {one.note}"
+
+
+def _edited(proposals: list[Proposal], request: str, talk: Conversation) -> list[Proposal]:
+    edited = edit(proposals, request)
+    if edited is None:
+        talk.tell("That neither approves nor edits the list.")
+        return proposals
+    return edited
+
+
+def edit(proposals: Sequence[Proposal], request: str) -> list[Proposal] | None:
+    """The list after ``drop S3``, ``rewrite S2 to …`` or ``add …``; None when it is no such request."""
+    text = request.strip()
+    if found := _DROP.fullmatch(text):
+        index = int(found[1]) - 1
+        kept = [one for place, one in enumerate(proposals) if place != index]
+        return kept if len(kept) < len(proposals) else None
+    if found := _REWRITE.fullmatch(text):
+        index = int(found[1]) - 1
+        if not _has(proposals, index):
+            return None
+        new = replace(proposals[index], description=found[2], source="user", note="")
+        return [*proposals[:index], new, *proposals[index + 1 :]]
+    if (found := _ADD.fullmatch(text)) and len(proposals) < MOST_SCENARIOS:
+        return [*proposals, Proposal(found[1])]
+    return None
+
+
+def _has(proposals: Sequence[Proposal], index: int) -> bool:
+    return 0 <= index < len(proposals)

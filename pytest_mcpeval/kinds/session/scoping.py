@@ -1,0 +1,107 @@
+"""Phases 1 to 3 of an evaluation whose file has all answers: discovering, interviewing, scoping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from pytest_mcpeval.kinds.session.discovery import FoundServer
+from pytest_mcpeval.kinds.session.records import MOST_CALLS
+from pytest_mcpeval.kinds.session.spec import SessionSuite
+from pytest_mcpeval.kinds.session.state import (
+    AttachedServer,
+    Config,
+    FilteredServer,
+    SafetyDisposition,
+    ScenarioRecord,
+    State,
+    StateFile,
+    now,
+)
+from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+    from pytest_mcpeval.servers.tools import Tool
+
+Connect = Callable[["ServerDefinition"], "Connection"]
+
+
+def initial_state(suite: SessionSuite, name: str, run_id: str) -> State:
+    """The state with which an evaluation begins."""
+    config = Config(
+        call_budget_per_scenario=min(suite.settings.call_budget, MOST_CALLS),
+        wallclock_budget_minutes=suite.settings.wallclock_budget,
+        scenarios_file=suite.key,
+    )
+    started = now()
+    return State(eval_name=name, started=started, last_updated=started, config=config, run_id=run_id)
+
+
+def scoped(file: StateFile, suite: SessionSuite, connect: Connect) -> StateFile:
+    """Write down what is attached, what may be done to it and what will be, each with its transition."""
+    filtered = tuple(FilteredServer(name=name, reason=why) for name, why in suite.filtered.items())
+    attached = tuple(_listed(suite, connect))
+    if not attached:
+        # Complete only once there is a report, which says that there was nothing to do.
+        file.update(status="reporting", filtered_mcps=filtered)
+        return file
+    file.update(status="interviewing", attached_mcps=attached, filtered_mcps=filtered)
+    dispositions = tuple(
+        SafetyDisposition(
+            mcp_name=scope.server,
+            disposition=scope.disposition,
+            test_resources=scope.test_resources,
+            notes=scope.notes,
+        )
+        for scope in suite.scopes.values()
+    )
+    file.update(status="scoping", safety_dispositions=dispositions)
+    file.update(status="scoped", scenarios=tuple(_records(suite)))
+    return file
+
+
+def _records(suite: SessionSuite) -> Iterator[ScenarioRecord]:
+    for planned in suite.scenarios:
+        scenario = planned.scenario
+        yield ScenarioRecord(
+            id=scenario.id,
+            source=scenario.source,
+            description=scenario.description,
+            targets_mcps=scenario.targets_mcps,
+            note=planned.note,
+        )
+
+
+def _listed(suite: SessionSuite, connect: Connect) -> Iterator[AttachedServer]:
+    for name, found in suite.attached.items():
+        if suite.scopes[name].disposition == "skip":
+            yield attached_server(found, [], "not started, since its disposition is `skip`")
+        else:
+            yield listed_server(found, connect)
+
+
+def listed_server(found: FoundServer, connect: Connect) -> AttachedServer:
+    """The record of a server with its tools, or with the reason why they could not be listed."""
+    try:
+        tools = connect(found.definition).list_tools()
+    except (ServerStartError, ServerConfigError, CallError) as error:
+        return attached_server(found, [], " ".join(str(error).split()))
+    return attached_server(found, tools, "" if tools else "it has no tools")
+
+
+def attached_server(found: FoundServer, tools: list[Tool], problem: str) -> AttachedServer:
+    """The record of a server."""
+    from pytest_mcpeval.samples import to_json
+
+    described = sum(len(to_json({"d": tool.description, "s": tool.input_schema}).encode()) for tool in tools)
+    definition = found.definition
+    return AttachedServer(
+        name=found.name,
+        source=str(found.source),
+        command=definition.shown() if definition.transport == "stdio" else None,
+        tools=tuple(tool.name for tool in tools),
+        description_bytes=described,
+        listing_problem=problem,
+    )

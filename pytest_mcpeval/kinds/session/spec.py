@@ -1,0 +1,57 @@
+"""What a session file is, once it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_mcpeval.kinds.base import Suite
+from pytest_mcpeval.kinds.session.discovery import FoundServer
+from pytest_mcpeval.kinds.session.records import AbortReason, Scenario, ServerScope
+
+REPORT_ID = "report"
+"""The id of the case that asks the critic and writes the report."""
+
+
+@dataclass(frozen=True)
+class PlannedScenario:
+    """A scenario that was approved, with what its file says besides.
+
+    ``note`` says how weak the signal is that it was derived from; ``expect_abort`` is how it is meant to end.
+    """
+
+    scenario: Scenario
+    note: str = ""
+    expect_abort: AbortReason | None = None
+
+    @property
+    def id(self) -> str:
+        """``S1``, ``S2``, …"""
+        return self.scenario.id
+
+
+@dataclass(frozen=True)
+class SessionSpec:
+    """What one item is about: a scenario, or with None the report on all of them."""
+
+    planned: PlannedScenario | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSuite(Suite[SessionSpec]):
+    """A session file, loaded. ``settings`` are `SessionSettings`.
+
+    ``root`` is the root directory, ``attached`` and ``filtered`` (name → reason) are the servers that were
+    found, ``scopes`` says what may be done to those that are attached.
+    """
+
+    root: Path
+    attached: Mapping[str, FoundServer]
+    filtered: Mapping[str, str]
+    scopes: Mapping[str, ServerScope]
+    scenarios: tuple[PlannedScenario, ...]
+
+    def scenario(self, scenario_id: str) -> PlannedScenario:
+        """The scenario of that id."""
+        return next(planned for planned in self.scenarios if planned.id == scenario_id)

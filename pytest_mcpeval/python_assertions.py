@@ -1,0 +1,43 @@
+"""The marker ``mcpeval_assert``: what must hold of the agent that a test written in Python has visited."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_mcpeval.python_cases import EvidenceMissing, recorder_of
+from pytest_mcpeval.python_markers import ASSERT_MARKER, marked_assertions
+
+
+class MarkedAssertionsFailed(AssertionError):  # noqa: N818 - reads as what happened
+    """Assertions of the markers did not hold; the sample of the test tells which."""
+
+
+def judge_marked_assertions(item: pytest.Item) -> None:
+    """Evaluate the assertions of a test's markers on its last visit, and record them as checks.
+
+    Raises:
+        MarkedAssertionsFailed: One does not hold.
+        EvidenceMissing: None failed, and one could not be decided.
+        pytest.fail.Exception: The test visited no agent.
+    """
+    __tracebackhide__ = True
+    from pytest_mcpeval.kinds.agent.captured import Captured
+    from pytest_mcpeval.kinds.agent.schema import DEFAULT_MAX_DOM_BYTES
+    from pytest_mcpeval.kinds.agent.scoring import score_case
+    from pytest_mcpeval.kinds.agent.spec import AgentCase, Observability
+    from pytest_mcpeval.kinds.scenario.run import headline
+
+    assertions, recorder = marked_assertions(item), recorder_of(item)
+    if assertions is None:
+        return
+    if not recorder.captures:
+        message = "has nothing to judge: the test visited no agent; use the fixture mcpeval_capture"
+        pytest.fail(f"{ASSERT_MARKER} {message}", pytrace=False)
+    case = AgentCase(item.name, "", assertions)
+    captured = Captured(recorder.captures[-1], DEFAULT_MAX_DOM_BYTES)
+    score = score_case(item.name, case, captured, Observability())
+    recorder.checks.extend(outcome.as_check() for outcome in score.outcomes)
+    if score.outcome == "failed":
+        raise MarkedAssertionsFailed(headline(recorder.checks))
+    if score.outcome == "inconclusive":
+        raise EvidenceMissing(headline(recorder.checks))

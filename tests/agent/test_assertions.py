@@ -1,0 +1,313 @@
+"""The eleven assertions: when each passes, fails and is inconclusive, and what it says then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent.assertions import ASSERTIONS
+from pytest_mcpeval.kinds.agent.assertions.calls import is_subset
+from pytest_mcpeval.kinds.agent.captured import Captured
+from pytest_mcpeval.kinds.agent.load import assertions_of
+from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
+from pytest_mcpeval.kinds.agent.schema import DEFAULT_MAX_DOM_BYTES, AssertionsModel
+from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
+from pytest_mcpeval.kinds.agent.spec import (
+    ASSERTION_KINDS,
+    AgentCase,
+    Observability,
+    OtelSource,
+    UiIntrospection,
+    UiSelectors,
+)
+from tests.agent.captured_runs import Evidence, call
+
+INPUT = "who leads Engineering?"
+CALLS = [call("find", team="Engineering", page=1), call("rank"), call("find", team="Sales")]
+NO_SOURCE = Observability()
+
+
+def scored(
+    tmp_path: Path,
+    found: Evidence,
+    observability: Observability = NO_SOURCE,
+    max_dom_bytes: int = DEFAULT_MAX_DOM_BYTES,
+    **assertions: Any,
+) -> CaseScore:
+    """The score of a case with these assertions and this evidence."""
+    folder = CaseFolder(tmp_path / "runs" / "people" / "r" / "a")
+    found.write(folder, INPUT)
+    model = TypeAdapter(AssertionsModel).validate_python(assertions)
+    case = AgentCase("a", INPUT, assertions_of(model))
+    return score_case("people", case, Captured(folder, max_dom_bytes), observability)
+
+
+def one(tmp_path: Path, found: Evidence, **assertions: Any) -> AssertionOutcome:
+    """The only outcome of a case with one assertion."""
+    (outcome,) = scored(tmp_path, found, **assertions).outcomes
+    return outcome
+
+
+def generation(tokens: int | None = None, cost: float | None = None, **times: str) -> dict[str, Any]:
+    return {"model": "m", "total_tokens": tokens, "total_cost_usd": cost, **times}
+
+
+ROUTES = [{"target_agent": "router"}, {"target_agent": "hr", "from_agent": "router"}]
+TIMES = [
+    generation(started_at="2026-01-31T12:00:00Z", ended_at="2026-01-31T12:00:02Z"),
+    generation(started_at="2026-01-31T13:00:01+01:00", ended_at="2026-01-31T13:00:02.500+01:00"),
+]
+
+VERDICTS: list[tuple[str, Any, Evidence, str]] = [
+    ("final_response_contains", "Ada Lovelace does.", Evidence(), "passed"),
+    ("final_response_contains", "ada lovelace", Evidence(), "failed"),
+    ("final_response_contains", "Ada", Evidence(page=None), "inconclusive"),
+    ("must_call", ["find"], Evidence(calls=CALLS), "passed"),
+    ("must_call", ["fin"], Evidence(calls=CALLS), "failed"),
+    ("must_call", ["find"], Evidence(calls=[]), "failed"),
+    ("must_call", ["find"], Evidence(), "inconclusive"),
+    ("must_not_call", ["drop"], Evidence(calls=CALLS), "passed"),
+    ("must_not_call", ["drop"], Evidence(calls=[]), "passed"),
+    ("must_not_call", ["find"], Evidence(calls=CALLS), "failed"),
+    ("must_not_call", ["find"], Evidence(), "inconclusive"),
+    ("must_call_exactly", {"find": 2}, Evidence(calls=CALLS), "passed"),
+    ("must_call_exactly", {"find": 1}, Evidence(calls=CALLS), "failed"),
+    ("must_call_exactly", {"find": 3}, Evidence(calls=CALLS), "failed"),
+    ("must_call_exactly", {"find": 1}, Evidence(), "inconclusive"),
+    (
+        "must_call_with_args",
+        [{"tool_name": "find", "args": {"team": "Engineering"}}],
+        Evidence(calls=CALLS),
+        "passed",
+    ),
+    (
+        "must_call_with_args",
+        [{"tool_name": "find", "args": {}, "min_count": 2}],
+        Evidence(calls=CALLS),
+        "passed",
+    ),
+    (
+        "must_call_with_args",
+        [{"tool_name": "find", "args": {}, "min_count": 3}],
+        Evidence(calls=CALLS),
+        "failed",
+    ),
+    ("must_call_with_args", [{"tool_name": "find", "args": {"team": "HR"}}], Evidence(calls=CALLS), "failed"),
+    (
+        "must_call_with_args",
+        [{"tool_name": "rank", "args": {"team": "Sales"}}],
+        Evidence(calls=CALLS),
+        "failed",
+    ),
+    ("must_call_with_args", [{"tool_name": "find", "args": {"x": 1}}], Evidence(), "inconclusive"),
+    (
+        "must_call_with_args",
+        [{"tool_name": "find", "args": {"x": 1}}],
+        Evidence(calls=[{"tool_name": "find"}]),
+        "inconclusive",
+    ),
+    ("must_call_in_order", ["find", "find"], Evidence(calls=CALLS), "passed"),
+    ("must_call_in_order", ["find", "rank", "find"], Evidence(calls=CALLS), "passed"),
+    ("must_call_in_order", ["rank", "find", "rank"], Evidence(calls=CALLS), "failed"),
+    ("must_call_in_order", ["find"], Evidence(), "inconclusive"),
+    ("must_route_to", "hr", Evidence(routes=ROUTES), "passed"),
+    ("must_route_to", "it", Evidence(routes=ROUTES), "failed"),
+    ("must_route_to", "hr", Evidence(calls=CALLS), "inconclusive"),
+    ("max_steps", 3, Evidence(steps=3), "passed"),
+    ("max_steps", 2, Evidence(steps=3), "failed"),
+    ("max_steps", 2, Evidence(), "inconclusive"),
+    ("max_total_tokens", 30, Evidence(generations=[generation(10), generation(20)]), "passed"),
+    ("max_total_tokens", 29, Evidence(generations=[generation(10), generation(20)]), "failed"),
+    ("max_total_tokens", 30, Evidence(generations=[generation(None, 0.1)]), "inconclusive"),
+    ("max_total_tokens", 30, Evidence(generations=[]), "inconclusive"),
+    ("max_total_tokens", 30, Evidence(), "inconclusive"),
+    ("max_total_cost_usd", 0.3, Evidence(generations=[generation(1, 0.1), generation(1, 0.2)]), "passed"),
+    ("max_total_cost_usd", 0.29, Evidence(generations=[generation(1, 0.1), generation(1, 0.2)]), "failed"),
+    ("max_total_cost_usd", 1, Evidence(generations=[generation(10)]), "inconclusive"),
+    ("max_latency_ms", 2500, Evidence(generations=TIMES), "passed"),
+    ("max_latency_ms", 2499, Evidence(generations=TIMES), "failed"),
+    ("max_latency_ms", 2500, Evidence(generations=[generation(10)]), "inconclusive"),
+    ("max_latency_ms", 1, Evidence(generations=[generation(started_at="x", ended_at="y")]), "inconclusive"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "found", "verdict"), VERDICTS)
+def test_each_assertion_is_decided(
+    tmp_path: Path, kind: str, value: Any, found: Evidence, verdict: str
+) -> None:
+    outcome = one(tmp_path, found, **{kind: value})
+    assert (outcome.assertion_kind, outcome.status) == (kind, verdict)
+    data = outcome.as_data()
+    if verdict == "inconclusive":
+        assert "evidence" not in data
+        assert data["reason"]["expected_artifact_path"].startswith("trace/")
+        assert [step.partition(" ")[0] for step in data["recovery"]] == [
+            f"{number}." for number in range(1, len(data["recovery"]) + 1)
+        ]
+    else:
+        assert (tmp_path / "runs/people/r/a" / data["evidence"]["artifact_path"]).is_file()
+        assert ("observed" in data) == (verdict == "failed")
+
+
+def test_every_kind_has_each_of_the_three_verdicts() -> None:
+    for kind in ASSERTION_KINDS:
+        assert {row[3] for row in VERDICTS if row[0] == kind} == {"passed", "failed", "inconclusive"}
+
+
+def test_outcomes_are_listed_in_the_order_of_the_kinds(tmp_path: Path) -> None:
+    assert tuple(ASSERTIONS) == ASSERTION_KINDS
+    score = scored(
+        tmp_path,
+        Evidence(calls=CALLS, steps=1),
+        max_steps=1,
+        must_call=["rank", "find"],
+        must_not_call=["x"],
+        final_response_contains="Ada",
+    )
+    assert [(found.assertion_kind, found.target) for found in score.outcomes] == [
+        ("final_response_contains", None),
+        ("must_call", "rank"),
+        ("must_call", "find"),
+        ("must_not_call", "x"),
+        ("max_steps", None),
+    ]
+
+
+def test_a_case_fails_by_one_and_is_open_by_one(tmp_path: Path) -> None:
+    calls = Evidence(calls=CALLS)
+    assert scored(tmp_path, calls, must_call=["find"], final_response_contains="Ada").outcome == "passed"
+    assert scored(tmp_path, calls, must_call=["find"], max_steps=1).outcome == "inconclusive"
+    assert scored(tmp_path, calls, must_call=["x"], max_steps=1).outcome == "failed"
+
+
+def test_evidence_names_the_spans_and_what_was_observed(tmp_path: Path) -> None:
+    found = one(tmp_path, Evidence(calls=CALLS), must_not_call=["find"]).as_data()
+    assert found["evidence"]["detail"] == "2 calls: span call-0, call-2"
+    assert found["observed"] == ["find", "rank", "find"]
+    assert found["message"] == "find was called 2 times"
+    order = one(tmp_path, Evidence(calls=CALLS), must_call_in_order=["find", "rank", "drop"]).as_data()
+    assert order["message"] == '"drop" was not called after find → rank'
+
+
+def test_a_failed_page_shows_the_end_of_its_text(tmp_path: Path) -> None:
+    page = f"<p>{'old ' * 1_000}</p><p>I do not know.</p>"
+    found = one(tmp_path, Evidence(page=page), final_response_contains="Ada")
+    assert found.observed.endswith("old I do not know.")
+    assert len(found.observed) < 700
+
+
+def test_a_text_of_the_input_is_marked_as_an_echo(tmp_path: Path) -> None:
+    found = one(tmp_path, Evidence(), final_response_contains="Engineering")
+    assert found.status == "passed"
+    assert "also part of the input" in found.message
+
+
+def test_a_page_above_the_limit_is_not_read(tmp_path: Path) -> None:
+    page = Evidence(page="Ada" + " " * 2_000)
+    (found,) = scored(tmp_path, page, max_dom_bytes=2_000, final_response_contains="Ada").outcomes
+    assert found.reason is not None
+    assert found.reason.kind == "DOMSnapshotTooLarge"
+    assert "interaction.max_dom_bytes" in found.recovery[1]
+    (just,) = scored(tmp_path, page, max_dom_bytes=2_003, final_response_contains="Ada").outcomes
+    assert just.status == "passed"
+
+
+def test_small_costs_are_written_out(tmp_path: Path) -> None:
+    found = one(tmp_path, Evidence(generations=[generation(1, 7.35e-06)]), max_total_cost_usd=0.0001)
+    assert found.message == "0.00000735 US dollars, at most 0.0001 US dollars allowed"
+
+
+def test_some_calls_without_the_field_are_counted(tmp_path: Path) -> None:
+    rows = [generation(10), generation(None), generation(5)]
+    found = one(tmp_path, Evidence(generations=rows), max_total_tokens=15)
+    assert found.status == "passed"
+    assert "1 of 3 model calls did not report total_tokens" in found.message
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"tool_name": "find"}', "tool_calls.jsonl:2: span_id: Field required"),
+        ('{"tool": "find", "tool_name": "find", "span_id": "s"}', "tool_calls.jsonl:2: tool: "),
+        ("{", "tool_calls.jsonl:2: expected JSON"),
+        ("[1]", "tool_calls.jsonl:2: "),
+    ],
+)
+def test_a_malformed_log_is_inconclusive_and_names_the_line(tmp_path: Path, line: str, words: str) -> None:
+    folder = CaseFolder(tmp_path / "runs/people/r/a")
+    Evidence(calls=CALLS[:1]).write(folder, INPUT)
+    folder.tool_calls.write_text(f"{folder.tool_calls.read_text()}{line}\n")
+    case = AgentCase("a", INPUT, assertions_of(AssertionsModel(must_not_call=["x"])))
+    (found,) = score_case("people", case, Captured(folder, 1_000_000), NO_SOURCE).outcomes
+    assert found.reason is not None
+    assert found.reason.kind == "ObservabilityLogMalformed"
+    assert words in found.message
+
+
+def test_a_step_count_must_agree_with_its_spans(tmp_path: Path) -> None:
+    folder = CaseFolder(tmp_path / "runs/people/r/a")
+    Evidence().write(folder, INPUT)
+    folder.step_count.write_text('{"total_steps": 2, "step_span_ids": ["a"]}')
+    case = AgentCase("a", INPUT, assertions_of(AssertionsModel(max_steps=9)))
+    (found,) = score_case("people", case, Captured(folder, 1_000_000), NO_SOURCE).outcomes
+    assert found.status == "inconclusive"
+    assert "total_steps is 2, and step_span_ids lists 1" in found.message
+
+
+UI = UiIntrospection("the panel", ("tool_calls",))
+UI_WITH_SELECTORS = UiIntrospection("the panel", ("tool_calls",), extract={"tool_calls": UiSelectors("li")})
+
+
+@pytest.mark.parametrize(
+    ("observability", "first"),
+    [
+        (NO_SOURCE, "1. say where tool_calls can be seen: observability.langfuse"),
+        (
+            Observability(ui=UI),
+            "1. add selectors to the manifest, observability.ui_introspection.extract.tool_calls: entry and",
+        ),
+        (
+            Observability(ui=UI_WITH_SELECTORS),
+            "1. check the selectors in observability.ui_introspection.extract",
+        ),
+        (Observability(OtelSource("https://t")), "1. check that the agent's traces reach the backend"),
+    ],
+)
+def test_the_recovery_fits_the_declared_sources(
+    tmp_path: Path, observability: Observability, first: str
+) -> None:
+    (found,) = scored(tmp_path, Evidence(), observability, must_call=["find"]).outcomes
+    assert found.as_data()["recovery"][0].startswith(first)
+
+
+def test_pages_never_tell_tokens(tmp_path: Path) -> None:
+    (found,) = scored(tmp_path, Evidence(), Observability(ui=UI), max_total_tokens=1).outcomes
+    assert "pages do not show tokens" in found.recovery[0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "holds"),
+    [
+        ({}, {"a": 1}, True),
+        ({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}, "d": 3}, True),
+        ({"a": {"b": 2}}, {"a": {"b": 1}}, False),
+        ({"a": 1}, {}, False),
+        ({"a": None}, {}, False),
+        ({"a": None}, {"a": None}, True),
+        ({"a": 1}, {"a": 1.0}, True),
+        ({"a": 1}, {"a": True}, False),
+        ({"a": False}, {"a": 0}, False),
+        ({"a": "1"}, {"a": 1}, False),
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, True),
+        ({"a": [1]}, {"a": [1, 2]}, False),
+        ({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 2}]}, False),
+        ({"a": {}}, {"a": []}, False),
+        ({"a": 1}, None, False),
+    ],
+)
+def test_arguments_are_a_deep_subset(wanted: Any, found: Any, holds: bool) -> None:
+    assert is_subset(wanted, found) is holds

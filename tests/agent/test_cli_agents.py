@@ -1,0 +1,88 @@
+"""``pytest-mcpeval discover`` and ``validate`` on manifests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_mcpeval.cli import main
+from tests.agent.captured_runs import case, manifest
+from tests.support import Project
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path)
+
+
+def test_every_manifest_below_a_directory_is_listed(project: Project, capsys: Captured) -> None:
+    project.write_json("agent.yaml", manifest(case("a", max_steps=1), case("b", max_steps=1)))
+    other = manifest(case("a", max_steps=1), name="pets", description="Finds\n  pets.")
+    project.write_json("deep/down/pets.agent.yaml", other)
+    project.write("deep/agent.yml", "not: one")
+    project.write("deep/myagent.yaml", "not: one")
+    project.write("node_modules.yaml", "not: one")
+    assert main(["discover"]) == 0
+    assert capsys.readouterr().out == (
+        "agent.yaml\n"
+        "  name         people\n"
+        "  description  Answers questions on people.\n"
+        "  cases        2\n"
+        "\n"
+        "deep/down/pets.agent.yaml\n"
+        "  name         pets\n"
+        "  description  Finds pets.\n"
+        "  cases        1\n"
+        "\n"
+    )
+
+
+def test_hidden_and_symlinked_directories_are_skipped(project: Project, capsys: Captured) -> None:
+    project.write("elsewhere/agent.yaml", "broken: [")
+    project.write("root/.hidden/agent.yaml", "broken: [")
+    (project.path / "root" / "linked").symlink_to(project.path / "elsewhere", target_is_directory=True)
+    assert main(["discover", "root"]) == 0
+    found = capsys.readouterr()
+    assert found.out.startswith("No manifest found below root.\nWrite one: an agent.yaml")
+    assert found.err == ""
+
+
+def test_an_invalid_manifest_is_told_and_the_others_are_listed(project: Project, capsys: Captured) -> None:
+    project.write_json("a/agent.yaml", manifest())
+    project.write_json("b/agent.yaml", manifest(case("a", max_steps=1)))
+    assert main(["discover", str(project.path)]) == 1
+    found = capsys.readouterr()
+    assert "a/agent.yaml: not valid\n" in found.err
+    assert "cases: expected at least 1 entry" in found.err
+    assert found.out.startswith("b/agent.yaml\n  name         people\n")
+
+
+def test_a_root_that_is_no_directory(project: Project, capsys: Captured) -> None:
+    assert main(["discover", "gone"]) == 1
+    assert "gone is no directory" in capsys.readouterr().err
+
+
+def test_validate_sums_a_manifest_up(project: Project, capsys: Captured) -> None:
+    content = manifest(
+        case("a", must_call=["find"]), tools_catalog=["find", "rank"], agents_catalog=[{"name": "hr"}]
+    )
+    project.write_json("agent.yaml", content)
+    assert main(["validate", "agent.yaml"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "agent.yaml: 1 case (agent), agent people, 2 declared tools, 1 declared sub-agent",
+        "1 file, 1 case: no problems",
+    ]
+
+
+def test_validate_lists_every_violation(project: Project, capsys: Captured) -> None:
+    path = project.write_json("agent.yaml", manifest(case("a", must_cal=["find"]), name="No Slug"))
+    path.write_text(path.read_text().replace('"apiVersion": "agentevaluator/v1",', ""))
+    assert main(["validate", "agent.yaml"]) == 1
+    out = capsys.readouterr().out
+    for words in ("apiVersion is missing", "name: expected a text", 'unknown key "must_cal"'):
+        assert words in out
+    assert out.endswith("1 file, 0 cases: 3 problems\n")

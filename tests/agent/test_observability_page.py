@@ -1,0 +1,140 @@
+"""Evidence that the agent's own page shows, read by declared selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent import evidence
+from pytest_mcpeval.kinds.agent.evidence import RoutingDecision, ToolCall
+from pytest_mcpeval.kinds.agent.observability.introspection import extract
+from pytest_mcpeval.kinds.agent.spec import EvidenceKind, UiField, UiIntrospection, UiSelectors
+
+PAGE = """
+<html><head><script>"<li class='call'><b>scripted</b></li>"</script></head><body>
+<template><li class="call"><b>pattern</b></li></template>
+<!-- <li class="call"><b>comment</b></li> -->
+<my-panel><template shadowrootmode="open">
+  <li class="call" id="a"><b> search </b><pre>{"query": "Ada  L", "limit": 2}</pre>
+  <i>1 found</i><time>08:00</time></li>
+</template></my-panel>
+<mcpeval-frame src="inner"><li class="call" id="b"><b>get&amp;go</b><pre>{"id": </pre></li></mcpeval-frame>
+<p class="route" data-to="org chart" data-from="concierge">it is about managers</p>
+<p class="route" data-to="directory"></p>
+</body></html>
+"""
+
+CALLS = UiSelectors(
+    ".call",
+    {
+        "tool_name": UiField("b"),
+        "arguments": UiField("pre"),
+        "result": UiField("i"),
+        "timestamp": UiField("time"),
+    },
+)
+ROUTES = UiSelectors(
+    ".route",
+    {
+        "target_agent": UiField(None, "data-to"),
+        "from_agent": UiField(None, "data-from"),
+        "reason": UiField(),
+    },
+)
+STEPS = UiSelectors(".call, .route")
+ALL: tuple[EvidenceKind, ...] = ("tool_calls", "routing_decisions", "step_count")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> CaseFolder:
+    made = CaseFolder(tmp_path / "agent" / "run" / "case")
+    made.create()
+    made.after_submit_dom.write_text(PAGE, encoding="utf-8")
+    return made
+
+
+def ui(extracted: Mapping[EvidenceKind, UiSelectors], exposes: tuple[EvidenceKind, ...] = ALL) -> Any:
+    return UiIntrospection("the panel", exposes, extract=extracted)
+
+
+def written(folder: CaseFolder) -> set[str]:
+    return {path.name for path in folder.observability.iterdir()}
+
+
+def test_entries_become_logs(folder: CaseFolder) -> None:
+    notes = extract(ui({"tool_calls": CALLS, "routing_decisions": ROUTES, "step_count": STEPS}), folder)
+    assert evidence.read_tool_calls(folder) == [
+        ToolCall(
+            tool_name="search",
+            span_id="a",
+            arguments={"query": "Ada  L", "limit": 2},
+            result="1 found",
+            timestamp="08:00",
+        ),
+        ToolCall(tool_name="get&go", span_id="b"),
+    ]
+    assert evidence.read_routing_decisions(folder) == [
+        RoutingDecision(
+            target_agent="org chart",
+            from_agent="concierge",
+            reason="it is about managers",
+            span_id="ui-step-001",
+        ),
+        RoutingDecision(target_agent="directory", span_id="ui-step-002"),
+    ]
+    steps = evidence.read_step_count(folder)
+    assert steps is not None
+    assert steps.total_steps == 4
+    assert evidence.read_generations(folder) is None
+    assert notes == (
+        "observability.ui_introspection.extract.tool_calls.arguments: 1 of 2 entries hold no JSON object: "
+        "left out",
+    )
+
+
+def test_declared_ids_are_taken_if_they_tell_entries_apart(folder: CaseFolder) -> None:
+    fields = {"target_agent": UiField(None, "data-to")}
+    apart = UiSelectors(".route", {**fields, "span_id": UiField(None, "data-to")})
+    extract(ui({"routing_decisions": apart}, ("routing_decisions",)), folder)
+    found = evidence.read_routing_decisions(folder) or ()
+    assert [route.span_id for route in found] == ["org chart", "directory"]
+    alike = UiSelectors(".route", {**fields, "span_id": UiField(None, "class")})
+    extract(ui({"routing_decisions": alike}, ("routing_decisions",)), folder)
+    found = evidence.read_routing_decisions(folder) or ()
+    assert [route.span_id for route in found] == ["ui-step-001", "ui-step-002"]
+
+
+def test_only_what_is_exposed_is_read(folder: CaseFolder) -> None:
+    extracted = {"tool_calls": CALLS, "routing_decisions": ROUTES, "step_count": STEPS}
+    assert extract(ui(extracted, ("step_count",)), folder) == ()  # type: ignore[arg-type]
+    assert written(folder) == {"step_count.json"}
+
+
+@pytest.mark.parametrize(
+    ("selectors", "words"),
+    [
+        (None, "the manifest has no selectors for it, and a description alone is not read"),
+        (UiSelectors(".nothing", CALLS.fields), 'no element matches the selector ".nothing"'),
+        (UiSelectors("li[", CALLS.fields), '"li[" is no CSS selector'),
+        (UiSelectors(".call", {"tool_name": UiField("b[")}), '"b[" is no CSS selector'),
+        (UiSelectors(".call", {"tool_name": UiField("i")}), "tool_name is missing in 1 of 2 entries"),
+    ],
+)
+def test_what_is_not_found_is_told_and_leaves_no_log(
+    folder: CaseFolder, selectors: UiSelectors | None, words: str
+) -> None:
+    extracted = {} if selectors is None else {"tool_calls": selectors}
+    notes = extract(ui(extracted, ("tool_calls",)), folder)  # type: ignore[arg-type]
+    where = "observability.ui_introspection.extract.tool_calls"
+    assert notes == (f"{where}: {words}: no tool_calls are taken from the page",)
+    assert written(folder) == set()
+
+
+def test_a_page_that_was_not_captured(folder: CaseFolder) -> None:
+    folder.after_submit_dom.unlink()
+    (note,) = extract(ui({"tool_calls": CALLS}), folder)
+    assert "the captured page cannot be read: No such file" in note

@@ -1,0 +1,101 @@
+"""The marker ``mcpeval_assert`` on tests written in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.agent.captured_runs import Evidence, call
+from tests.support import Project
+
+CONFTEST = """
+import pytest
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.python_cases import recorder_of
+
+
+@pytest.fixture
+def visited(request):
+    recorder_of(request.node).captures.append(CaseFolder(request.config.rootpath / "runs/people/r/a"))
+"""
+
+TESTS = """
+import pytest
+
+pytestmark = pytest.mark.mcpeval_assert(must_call=["find"])
+
+
+def test_holds(visited):
+    pass
+
+
+@pytest.mark.mcpeval_assert(max_steps=1)
+def test_does_not(visited):
+    pass
+
+
+@pytest.mark.mcpeval_assert(must_route_to="hr")
+def test_open(visited):
+    pass
+
+
+def test_nowhere():
+    pass
+
+
+@pytest.mark.xfail(reason="known", raises=AssertionError, strict=True)
+@pytest.mark.mcpeval_assert(max_steps=1)
+def test_expected(visited):
+    pass
+"""
+
+
+def project(tmp_path: Path, tests: str = TESTS) -> Project:
+    made = Project(tmp_path)
+    made.write("pytest.ini", "[pytest]\n")
+    made.write("conftest.py", CONFTEST)
+    made.write("test_agent.py", tests)
+    from pytest_mcpeval.browser.artifacts import CaseFolder
+
+    Evidence(calls=[call("find")], steps=2).write(CaseFolder(tmp_path / "runs/people/r/a"), "x")
+    return made
+
+
+def test_the_last_visit_is_judged(tmp_path: Path) -> None:
+    made = project(tmp_path)
+    run = made.run("-v", "--mcpeval-report", "report", columns=120, CI="")
+    assert run.status == 1
+    assert "2 failed, 1 passed, 1 xfailed, 1 inconclusive" in run.last_line
+    assert "✗ max_steps: 2 steps, at most 1 allowed" in run.out
+    assert "mcpeval_assert has nothing to judge: the test visited no agent" in run.out
+    assert any("there is no routing_decisions.jsonl" in line for line in run.section())
+    cases = {one["id"]: one for one in run.report()["suites"]["test_agent.py"]["cases"]}
+    assert [cases[f"test_{name}"]["outcome"] for name in ("holds", "does_not", "open", "nowhere")] == [
+        "passed",
+        "failed",
+        "inconclusive",
+        "failed",
+    ]
+    assert [check["rule"]["type"] for check in cases["test_open"]["checks"]] == ["must_call", "must_route_to"]
+    assert cases["test_open"]["message"].startswith("1 of 2 checks inconclusive: must_route_to")
+    assert made.run("-k", "open", CI="1").status == 1
+
+
+def test_mistakes_in_markers_are_errors_of_the_file(tmp_path: Path) -> None:
+    tests = """
+        import pytest
+
+        @pytest.mark.mcpeval_assert("find")
+        def test_one(): pass
+
+        @pytest.mark.mcpeval_assert(must_cal=["find"])
+        def test_two(): pass
+
+        @pytest.mark.mcpeval_assert(max_steps=0)
+        def test_three(): pass
+    """
+    made = project(tmp_path, "\n".join(line[8:] for line in tests.splitlines()))
+    run = made.run(columns=200)
+    assert run.status == 2
+    assert "test_agent.py:4: mcpeval_assert: expected assertions as keywords" in run.out
+    assert "mcpeval_assert: unknown assertion 'must_cal' (did you mean \"must_call\"?)" in run.out
+    assert "mcpeval_assert: max_steps: Input should be greater than or equal to 1" in run.out

@@ -1,0 +1,318 @@
+"""Captured runs scored through pytest: outcomes as people see them, scores on disk, comparisons and gates."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.agent.captured_runs import AGENT, RUN_ID, CapturedProject, Evidence, call, case
+from tests.support import Run
+
+FIND = [call("find", team="Engineering")]
+MODES = [["-p", "no:xdist"], ["-n2"]]
+
+
+def four_cases(tmp_path: Path) -> CapturedProject:
+    """One case of each outcome: ok, bad, open, broken."""
+    made = CapturedProject.at(
+        tmp_path,
+        case("ok", final_response_contains="Ada Lovelace", must_call=["find"]),
+        case("bad", must_call=["find", "rank"], max_steps=1),
+        case("open", must_call=["find"], must_route_to="hr"),
+        case("broken", must_call=["find"]),
+    )
+    generations = [
+        {
+            "total_tokens": 1_234,
+            "total_cost_usd": 0.5,
+            "started_at": "2026-01-31T12:00:00Z",
+            "ended_at": "2026-01-31T12:00:01Z",
+        }
+    ]
+    made.capture("ok", Evidence(calls=FIND, generations=generations))
+    made.capture("bad", Evidence(calls=FIND, steps=3, notes=("Enter was repeated",)))
+    made.capture("open", Evidence(calls=FIND))
+    made.capture("broken", Evidence(error="navigate: the page is down: start the agent"))
+    return made
+
+
+def outcomes(run: Run) -> dict[str, str]:
+    return {found["id"]: found["outcome"] for found in run.report()["suites"]["agent.yaml"]["cases"]}
+
+
+def test_each_outcome_is_shown_as_what_it_is_however_it_is_run(tmp_path: Path) -> None:
+    made = four_cases(tmp_path)
+    reports = []
+    for mode in MODES:
+        run = scored_with_all_reports(made, mode)
+        reports.append({key: value for key, value in run.report().items() if key != "run"})
+    assert reports[0] == reports[1]
+
+
+def scored_with_all_reports(made: CapturedProject, mode: list[str]) -> Run:
+    """The run, after a look at everything it shows."""
+    reports = ["--mcpeval-report", "report", "--junitxml", "junit.xml", "--html", "report.html"]
+    run = made.score(*mode, "-v", *reports, "--self-contained-html")
+    assert run.status == 1
+    assert outcomes(run) == {"ok": "passed", "bad": "failed", "open": "inconclusive", "broken": "error"}
+    assert "1 failed, 1 passed, 1 error, 1 inconclusive" in run.last_line
+    for words in ("✗ must_call: rank was not called", "observed: 3", "note: Enter was repeated"):
+        assert run.line_with(words)
+    assert "start the agent" in run.out
+    assert run.line_with(f"agents: scored as captured in {made.project.path}/runs/{AGENT}/{RUN_ID}")
+    section = run.section()
+    assert section[1].split() == ["people", "1", "1", "1", "1", "25.0", "%"]
+    assert any("Inconclusive (1; evidence is missing)" in line for line in section)
+    assert any("missing: trace/observability/routing_decisions.jsonl" in line for line in section)
+    assert any(re.match(r" +1\. say where routing_decisions can be seen", line) for line in section)
+    junit = run.junit()
+    assert junit["bad"].find("failure") is not None
+    skipped = junit["open"].find("skipped")
+    assert skipped is not None
+    assert "there is no routing_decisions.jsonl" in skipped.attrib["message"]
+    shown = {node.rpartition("::")[2]: json.dumps(row) for node, row in run.html_rows()}
+    assert "data:image/png;base64," in shown["ok"]
+    assert "what the agent did" in shown["ok"]
+    assert "1,234" in shown["ok"]
+    assert "agent, inconclusive" in shown["open"]
+    return run
+
+
+def test_inconclusive_fails_where_it_is_told_to(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("open", max_steps=1))
+    made.capture("open", Evidence())
+    arguments = ("--mcpeval-report", "report", "-q")
+    local, in_ci = made.score(*arguments), made.score(*arguments, ci="true")
+    assert (local.status, in_ci.status) == (0, 1)
+    assert "there is no step_count.json" in in_ci.out
+    assert in_ci.last_line.startswith("1 inconclusive")
+    assert in_ci.report()["verdict"] == "failed"
+    made.project.write("pytest.ini", "[pytest]\nmcpeval_inconclusive = skip\n")
+    skipping = made.score(*arguments, ci="true")
+    assert skipping.status == 0
+    assert skipping.report()["verdict"] == "not_evaluated"
+    made.project.write("pytest.ini", "[pytest]\nmcpeval_inconclusive = fail\n")
+    assert made.score().status == 1
+    assert made.score("-p", "no:terminal").status == 1
+    made.project.write("pytest.ini", "[pytest]\nmcpeval_inconclusive = maybe\n")
+    wrong = made.score()
+    assert wrong.status == 4
+    assert "mcpeval_inconclusive: expected fail or skip, found 'maybe'" in wrong.err
+
+
+def test_scores_lie_beside_what_was_captured_and_are_the_same_again(tmp_path: Path) -> None:
+    made = four_cases(tmp_path)
+    made.score()
+    folder = made.folder().path
+    written = {
+        path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix in (".json", ".md")
+    }
+    assert {path.relative_to(folder).as_posix() for path in written} >= {
+        "score.json",
+        "report.md",
+        "ok/score.json",
+    }
+    found = made.read("score.json")
+    assert (found["agent_name"], found["run_id"]) == (AGENT, RUN_ID)
+    assert [row["case_id"] for row in found["cases"]] == ["ok", "bad", "open", "broken"]
+    assert {name: found[name] for name in ("total", "passed", "failed", "inconclusive")} == {
+        "total": 7,
+        "passed": 4,
+        "failed": 2,
+        "inconclusive": 1,
+    }
+    assert found["cases_error"] == 1
+    assert found["by_assertion_kind"]["must_call"] == {
+        "total": 4,
+        "passed": 3,
+        "failed": 1,
+        "inconclusive": 0,
+    }
+    assert list(found["by_target"]) == ["find", "hr", "rank"]
+    assert made.read("broken/score.json")["error"] == "navigate: the page is down: start the agent"
+    moved = tmp_path / "elsewhere" / AGENT / RUN_ID
+    moved.parent.mkdir(parents=True)
+    folder.rename(moved)
+    again = made.project.run("--mcpeval-score-only", str(moved), "-n2", columns=120)
+    assert again.status == 1
+    assert {path: (moved / path.relative_to(folder)).read_bytes() for path in written} == written
+
+
+def test_a_case_that_was_not_captured_or_with_another_input_is_an_error(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("a", max_steps=1), case("b", text="new question", max_steps=1))
+    made.capture("b", Evidence(steps=1))
+    run = made.score("--mcpeval-report", "report")
+    assert outcomes(run) == {"a": "error", "b": "error"}
+    assert "has no case 'a': it was not captured" in run.out
+    assert "'b' was captured with another input" in run.out
+
+
+def test_a_capture_that_did_not_finish_is_an_error(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("a", max_steps=1), case("b", max_steps=1))
+    made.capture("a", Evidence(steps=1)).capture.unlink()
+    made.capture("b", Evidence(steps=1, fetch_error="no route to the trace store"))
+    run = made.score()
+    assert run.status == 1
+    assert "the capture did not finish" in run.out
+    assert "observability: no route to the trace store" in run.out
+    assert [row["outcome"] for row in made.read("score.json")["cases"]] == ["error", "error"]
+
+
+def test_a_run_of_another_agent_is_refused(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("a", max_steps=1))
+    other = tmp_path / "runs" / "pets" / RUN_ID
+    other.mkdir(parents=True)
+    run = made.project.run("--mcpeval-score-only", f"runs/pets/{RUN_ID}")
+    assert run.status == 1
+    assert "none of these is a run of the agent 'people'" in " ".join(run.out.split())
+    gone = made.project.run("--mcpeval-score-only", "runs/gone")
+    assert gone.status == 4
+    assert "--mcpeval-score-only: there is no directory" in gone.err
+
+
+def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
+    made = CapturedProject.at(
+        tmp_path, case("a", must_call=["find"], max_steps=3), case("b", must_call=["find", "rank"])
+    )
+    made.capture("a", Evidence(calls=FIND, steps=3))
+    made.capture("b", Evidence(calls=FIND))
+    made.score()
+    made.write_manifest(
+        case("a", must_call=["find"], max_steps=3, must_not_call=["drop"]), case("b", must_call=["rank"])
+    )
+    new = "20260201T120000Z-bbbbbb"
+    made.capture("a", Evidence(calls=[]), new)
+    made.capture("b", Evidence(calls=[call("rank")]), new)
+    base = ["--mcpeval-baseline-run", f"runs/{AGENT}/{RUN_ID}", "--mcpeval-report", "report"]
+    run = made.score(*base, run_id=new)
+    assert run.status == 1
+    delta = run.report()["suites"]["agent.yaml"]["baseline_delta"]
+    assert [(e["case"], e["type"], e.get("target"), e["transition"]) for e in delta["changed"]] == [
+        ("a", "must_call", "find", "newly_failing"),
+        ("a", "must_not_call", "drop", "introduced"),
+        ("a", "max_steps", None, "newly_inconclusive"),
+        ("b", "must_call", "rank", "newly_passing"),
+        ("b", "must_call", "find", "removed"),
+    ]
+    assert run.gates() == {"agent::newly_failing": "failed"}
+    assert "newly failing: a must_call find" in " ".join(run.out.split())
+    assert any(line.startswith("Since the baseline run") for line in run.section())
+    made.settings(gates={"newly_failing": 1})
+    assert made.score(*base, run_id=new).gates() == {"agent::newly_failing": "passed"}
+    partial = made.score(*base, "-k", "b", run_id=new)
+    assert partial.gates() == {"agent::newly_failing": "not_evaluated"}
+
+
+def test_a_baseline_run_without_a_score_is_an_error(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("a", max_steps=3))
+    made.capture("a", Evidence(steps=3))
+    made.capture("a", Evidence(steps=3), "older")
+    run = made.score("--mcpeval-baseline-run", f"runs/{AGENT}/older", "--mcpeval-report", "report")
+    assert run.status == 1
+    assert run.report()["verdict"] == "error"
+    assert "score.json: cannot be read" in run.out
+
+
+def test_gates_on_cases_and_on_missing_evidence(tmp_path: Path) -> None:
+    made = four_cases(tmp_path)
+    made.capture("broken", Evidence(calls=FIND))
+    made.settings(files="agent.yaml", gates={"pass_rate": 0.75, "max_inconclusive": 0})
+    run = made.score("--mcpeval-report", "report")
+    assert run.gates() == {"agent::pass_rate": "failed", "agent::max_inconclusive": "failed"}
+    out = " ".join(run.out.split())
+    assert "2 of 4 cases passed (50 %), wanted at least 75 %; not passed: bad, open" in out
+    assert "1 inconclusive assertion, at most 0 may be: open" in out
+    made.settings(gates={"pass_rate": 0.5, "max_inconclusive": 1})
+    assert set(made.score("--mcpeval-report", "report").gates().values()) == {"passed"}
+
+
+def test_secrets_are_shown_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = {"url": "http://localhost:8901/", "auth": {"type": "bearer", "token_env": "AGENT_TOKEN"}}
+    made = CapturedProject.at(
+        tmp_path, case("a", final_response_contains="nothing like it", must_call=["find"]), access=access
+    )
+    made.capture(
+        "a", Evidence(page="<p>your token is s3cr3t-t0ken</p>", calls=[call("other", key="s3cr3t-t0ken")])
+    )
+    monkeypatch.setenv("AGENT_TOKEN", "s3cr3t-t0ken")
+    run = made.score(
+        "--mcpeval-report", "report", "--html", "r.html", "--self-contained-html", "--junitxml", "j"
+    )
+    assert "${AGENT_TOKEN}" in run.out
+    written = [
+        tmp_path / "j",
+        tmp_path / "r.html",
+        *(tmp_path / "report").iterdir(),
+        *made.folder().path.glob("**/*.*"),
+    ]
+    texts = [path.read_bytes() for path in written if path.is_file() and "trace" not in path.parts]
+    assert b"s3cr3t-t0ken" not in b"".join([run.out.encode(), *texts])
+
+
+def test_files_of_runs_among_data_files_are_left_alone(tmp_path: Path) -> None:
+    made = four_cases(tmp_path)
+    made.score()
+    narrative = {"case_id": "ok", "summary": "x", "observations": []}
+    made.project.write_json(f"runs/{AGENT}/{RUN_ID}/narratives/ok.json", narrative)
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "runs").rename(tmp_path / "datasets" / "runs")
+    run = made.project.run("datasets", "--collect-only", "-q")
+    assert "no tests collected" in run.out
+    assert "error" not in run.out
+
+
+def test_two_manifests_of_one_name_are_refused(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("a", max_steps=1))
+    other = json.loads((tmp_path / "agent.yaml").read_text())
+    made.project.write_json("other.agent.yaml", other)
+    run = made.project.run("--collect-only", columns=200)
+    assert run.status != 0
+    assert 'name: "people" is the name of the agent in' in run.out
+
+
+def test_the_plan_has_a_directive_for_each_case(tmp_path: Path) -> None:
+    cases = [case(f"c{number}", max_steps=1) for number in range(5)]
+    ui = {
+        "description": "panel",
+        "exposes": ["tool_calls"],
+        "reveal_actions": [{"action": "click", "selector": "x"}],
+    }
+    made = CapturedProject.at(
+        tmp_path,
+        *cases,
+        access={"url": "http://localhost:8901/?s={run_id}-{case_id}"},
+        observability={"ui_introspection": ui},
+        interaction={"preconditions": [{"action": "fill", "selector": "#n", "value": "v"}]},
+    )
+    run = made.project.run("--collect-only", "-q", "--mcpeval-plan", "plan.json", "--mcpeval-pool-size", "2")
+    assert run.status == 0, run.out + run.err
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert [one["case_id"] for one in plan["directives"]] == [f"c{number}" for number in range(5)]
+    assert [one["pool_slot"] for one in plan["directives"]] == [0, 1, 0, 1, 0]
+    first = plan["directives"][0]
+    assert {one["run_id"] for one in plan["directives"]} == {plan["run_id"]}
+    assert first["url"] == f"http://localhost:8901/?s={plan['run_id']}-c0"
+    assert first["case_dir"] == str(tmp_path / "runs" / AGENT / plan["run_id"] / "c0")
+    assert (
+        first["after_submit_dom_snapshot_path"] == f"{first['case_dir']}/trace/dom/step-002-after_submit.html"
+    )
+    assert first["preconditions"] == [{"action": "fill", "selector": "#n", "value": "v"}]
+    assert first["ui_introspection"]["reveal_actions"][0]["selector"] == "x"
+    assert not (tmp_path / "runs").exists()
+    chosen = made.project.run("--collect-only", "-q", "--mcpeval-plan", "plan.json", "-k", "c1")
+    assert chosen.status == 0
+    (only,) = json.loads((tmp_path / "plan.json").read_text())["directives"]
+    assert (only["case_id"], only["pool_slot"]) == ("c1", 1)
+    alone = made.project.run("--mcpeval-plan", "plan.json")
+    assert alone.status == 4
+    assert "--mcpeval-plan goes with --collect-only" in alone.err
+
+
+def test_options_of_agents_need_mcpeval_and_go_together(tmp_path: Path) -> None:
+    made = four_cases(tmp_path)
+    both = made.score("--mcpeval-capture-only")
+    assert both.status == 4
+    assert "--mcpeval-capture-only and --mcpeval-score-only exclude each other" in both.err

@@ -1,0 +1,306 @@
+"""Visits of pages: both drivers go through the same steps and leave the same files."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_mcpeval.browser.directive import BearerAuth, DriverOptions, PageAction, ResponseReady
+from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.playwright_browser import PlaywrightBrowser
+from pytest_mcpeval.kinds.agent.visible_text import visible_text
+from tests.browser.conftest import MakeVisit
+from tests.browser.pages import Site, chat, serve
+
+STEPS = (
+    "open_browser",
+    "navigate",
+    "preconditions",
+    "landing",
+    "locate_input",
+    "submit",
+    "wait",
+    "reveal",
+    "after_submit",
+)
+FILES = {
+    "trace/dom/step-001-landing.html",
+    "trace/dom/step-002-after_submit.html",
+    "trace/screenshots/step-001-landing.png",
+    "trace/screenshots/step-002-after_submit.png",
+}
+FAILURE_FILES = {
+    "trace/console.log",
+    "trace/dom/failure.html",
+    "trace/playwright-trace.zip",
+    "trace/screenshots/failure.png",
+}
+
+
+def test_a_visit_leaves_screenshots_and_dom_of_both_steps(visit: MakeVisit) -> None:
+    made = visit("/chat", input="who is Ada?")
+    assert made.result.error is None
+    assert made.result.completed == STEPS
+    assert made.result.notes == ()
+    assert made.result.started < made.result.ended
+    assert "hrom" in made.result.browser
+    assert set(made.files()) == FILES
+    assert "who is Ada?" not in made.landing
+    assert made.answer.startswith("<html>")
+    assert "answer 1 to who is Ada?" in visible_text(made.answer)
+    for name, file in made.files().items():
+        assert file.stat().st_mode & 0o077 == 0, name
+        assert file.parent.stat().st_mode & 0o077 == 0, name
+        assert not name.endswith(".png") or file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_shadow_roots_and_frames_are_part_of_the_page(visit: MakeVisit) -> None:
+    made = visit("/shadow")
+    assert '<my-panel><template shadowrootmode="open"><p>in the <b>shadow</b></p>' in made.landing
+    assert '<mcpeval-frame src="/inner"><p>in the frame</p></mcpeval-frame>' in made.landing
+    text = visible_text(made.answer)
+    for words in ("in the shadow", "in the deep", "in the frame", "answer 1 to hello"):
+        assert words in text
+    assert "unused" not in text
+
+
+def test_actions_before_the_input_and_after_the_answer(visit: MakeVisit) -> None:
+    before = (
+        PageAction("click", "#dismiss"),
+        PageAction("select", "#agent", "hr"),
+        PageAction("fill", "#team", "Engineering"),
+    )
+    made = visit("/setup", preconditions=before, reveal_actions=(PageAction("click", "#why"),))
+    landing = visible_text(made.landing)
+    assert landing.index("dismissed") < landing.index("chose hr") < landing.index("team Engineering")
+    assert "because" not in landing
+    assert "because" in visible_text(made.answer)
+
+
+@pytest.mark.parametrize(
+    ("page", "selector"),
+    [
+        pytest.param("/text", None, id="first-visible-text-input"),
+        pytest.param("/editable", "#input", id="declared-contenteditable"),
+    ],
+)
+def test_where_the_input_is_typed(visit: MakeVisit, page: str, selector: str | None) -> None:
+    assert "answer 1 to two words" in visit(page, input="two words", input_selector=selector).answer
+
+
+def test_a_page_that_is_quiet_ends_the_wait(visit: MakeVisit) -> None:
+    ready = ResponseReady(dom_quiet_ms=700)
+    made = visit("/chat?words=12", response_wait_ms=60_000, response_ready=ready)
+    assert "answer 12" in made.answer
+    assert _seconds(made.result.started, made.result.ended) < 45
+
+
+def test_a_new_match_of_a_selector_ends_the_wait(visit: MakeVisit, site: Site) -> None:
+    site.pages["/greeting"] = chat(script='say("hello, I am an agent", "agent");')
+    ready = ResponseReady(selector=".agent")
+    made = visit("/greeting?delay=600", response_wait_ms=60_000, response_ready=ready)
+    assert "answer 1" in made.answer
+    assert made.result.notes == ()
+    assert _seconds(made.result.started, made.result.ended) < 45
+
+
+def test_the_bound_holds_when_no_answer_comes(visit: MakeVisit) -> None:
+    ready = ResponseReady(selector=".agent")
+    made = visit("/chat?delay=60000", response_wait_ms=500, response_ready=ready)
+    assert made.result.error is None
+    assert made.result.notes == ("response_ready did not come true within response_wait_ms (500 ms)",)
+
+
+def test_enter_is_pressed_again_when_the_page_ignored_it(visit: MakeVisit) -> None:
+    made = visit("/chat?deaf=1500")
+    assert made.answer.count("answer 1 to hello") == 1
+    [note] = made.result.notes
+    assert note.startswith("the page reacted to Enter only when pressed")
+
+
+def test_a_page_that_ignores_enter_for_ever_is_an_error(
+    visit: MakeVisit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_mcpeval.browser.waiting.REACTION_MS", (500, 1_000))
+    made = visit("/chat?deaf=600000")
+    assert made.error.startswith("submit: the page ignored Enter, pressed 2 times within 1.5 s: the input ")
+    assert made.result.completed == STEPS[:5]
+
+
+def test_an_answer_on_another_page(visit: MakeVisit) -> None:
+    made = visit("/form", response_wait_ms=10_000, response_ready=ResponseReady(dom_quiet_ms=200))
+    assert "you posted hello" in made.answer
+
+
+def test_dialogs_do_not_hold_up_a_visit(visit: MakeVisit) -> None:
+    assert "answer 1 to hello" in visit("/alert").answer
+
+
+def test_every_case_has_a_context_of_its_own(visit: MakeVisit) -> None:
+    for case_id in ("first", "second"):
+        assert "cookie: </p>" in visit("/cookie", case_id=case_id).landing
+
+
+def test_a_page_that_is_too_large_is_told_of(visit: MakeVisit) -> None:
+    made = visit("/chat", max_dom_bytes=1_024)
+    [note] = made.result.notes
+    assert "more than interaction.max_dom_bytes (1,024)" in note
+    assert "answer 1" in made.answer
+
+
+def test_a_page_that_is_down(visit: MakeVisit) -> None:
+    with serve() as gone:
+        url = gone.url
+    made = visit(f"{url}/chat")
+    assert made.error.startswith(f"navigate: {url}/chat does not load: ")
+    assert "ERR_CONNECTION_REFUSED" in made.error
+    assert made.result.completed == ("open_browser",)
+
+
+def test_a_page_that_answers_with_an_error(visit: MakeVisit, site: Site) -> None:
+    site.statuses["/chat"] = 401
+    made = visit("/chat")
+    assert made.error.startswith(f"navigate: {site.url}/chat answered HTTP 401: it wants a login")
+    assert "How can I help?" in made.folder.failure_dom.read_text(encoding="utf-8")
+
+
+def test_a_page_that_takes_too_long(visit: MakeVisit) -> None:
+    made = visit("/held", navigation_timeout_ms=500)
+    assert made.error.startswith("navigate: ")
+    assert "does not load" in made.error
+    assert "500" in made.error
+
+
+def test_a_page_without_input(visit: MakeVisit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_mcpeval.browser.procedure.INPUT_WAIT_MS", 300)
+    made = visit("/nothing")
+    assert made.error.startswith(
+        "locate_input: no input field was found within 0.3 s: tried textarea:visible"
+    )
+    assert "interaction.input_selector" in made.error
+
+
+def test_what_tells_of_a_failure_is_kept(visit: MakeVisit) -> None:
+    actions = (PageAction("click", "#dismiss"), PageAction("click", "#mis[sing"))
+    made = visit("/setup", preconditions=actions)
+    assert made.error.startswith("preconditions: action 2 of 2: cannot click #mis[sing: ")
+    assert set(made.files()) == FAILURE_FILES
+    assert "dismissed" in made.folder.failure_dom.read_text(encoding="utf-8")
+    assert "chat is up" in made.folder.console_log.read_text(encoding="utf-8")
+    names = zipfile.ZipFile(made.folder.playwright_trace).namelist()
+    assert {"trace.trace", "trace.network"} <= set(names)
+    assert all(file.stat().st_mode & 0o077 == 0 for file in made.files().values())
+
+
+def test_an_element_that_does_not_come(visit: MakeVisit, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("playwright_browser", "playwright_mcp_page"):
+        monkeypatch.setattr(f"pytest_mcpeval.browser.{module}.ACTION_MS", 1_000)
+    made = visit("/chat", input_selector="#missing")
+    assert made.error.startswith("locate_input: the input field #missing cannot be typed into: ")
+    assert made.error.endswith("Correct interaction.input_selector")
+
+
+def test_a_page_whose_scripts_never_end(visit: MakeVisit, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("playwright_browser", "playwright_mcp_page"):
+        monkeypatch.setattr(f"pytest_mcpeval.browser.{module}.COMMAND_SECONDS", 3)
+    assert visit("/endless").error.startswith("submit: ")
+    monkeypatch.undo()
+    assert "answer 1" in visit("/chat", case_id="next").answer
+
+
+def test_pages_that_are_not_of_the_web_are_refused(visit: MakeVisit) -> None:
+    made = visit("/setup", preconditions=(PageAction("click", "#dismiss"), PageAction("click", "#away")))
+    assert made.error.startswith("preconditions: the page went to 'about:blank': only http and https pages")
+
+
+def test_credentials_are_for_one_origin_only(
+    visit: MakeVisit, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_TOKEN", "s3cr3t-token")
+    with serve() as other:
+        site.pages["/gated"] = chat(
+            extra=f'<img src="{other.url}/picture"><img src="/moved"><img src="/own">',
+            script='fetch("/data"); console.log("trying");',
+        )
+        site.redirects |= {"/": "/gated", "/moved": f"{other.url}/elsewhere"}
+        made = visit(
+            "/",
+            auth=BearerAuth("AGENT_TOKEN"),
+            input_selector="#input",
+            reveal_actions=(PageAction("click", "#n[o"),),
+        )
+        assert made.error.startswith("reveal: ")
+        for path in ("/", "/gated", "/own", "/data", "/moved"):
+            assert site.authorizations(path) == {"Bearer s3cr3t-token"}, path
+        for path in ("/picture", "/elsewhere"):
+            assert other.authorizations(path) == {None}, path
+    with zipfile.ZipFile(made.folder.playwright_trace) as archive:
+        content = b"".join(map(archive.read, archive.namelist()))
+    assert b"s3cr3t-token" not in content
+
+
+def test_a_user_who_is_logged_in(visit: MakeVisit, site: Site, tmp_path: Path) -> None:
+    state = {
+        "cookies": [{"name": "sid", "value": "42", "url": site.url}],
+        "origins": [{"origin": site.url, "localStorage": [{"name": "user", "value": "ada"}]}],
+    }
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state), encoding="utf-8")
+    made = visit("/storage", storage_state=str(path))
+    assert "user: ada sid=42" in made.landing
+
+
+def test_a_browser_that_is_killed_harms_one_visit_only(visit: MakeVisit, site: Site) -> None:
+    site.pages["/doomed"] = chat(script='fetch("/kill");')
+
+    def kill(path: str) -> None:
+        if path == "/kill":
+            _browser_process().kill()
+
+    site.on_request = kill
+    made = visit("/doomed", response_wait_ms=30_000)
+    assert made.result.error is not None
+    assert "/kill" in [path for path, _ in site.seen]
+    assert _seconds(made.result.started, made.result.ended) < 25
+    assert "answer 1" in visit("/chat", case_id="next").answer
+
+
+def test_a_disk_that_is_full(visit: MakeVisit, tmp_path: Path) -> None:
+    visit("/chat")
+    screenshots = tmp_path / "runs/agent/run/case/trace/screenshots"
+    for name in ("step-002-after_submit.png", "failure.png"):
+        # Writing to this device fails as on a full disk.
+        (screenshots / name).unlink(missing_ok=True)
+        (screenshots / name).symlink_to("/dev/full")
+    made = visit("/chat")
+    assert made.error.startswith("after_submit: an artifact cannot be written: ")
+    assert "No space left on device" in made.error
+
+
+def test_a_program_that_is_no_browser() -> None:
+    browser = PlaywrightBrowser(DriverOptions(browser="/bin/ls"))
+    expected = "/bin/ls does not start: /bin/ls: unrecognized option"
+    with pytest.raises(BrowserError, match=expected), browser.fresh_page():
+        pass
+
+
+def _browser_process() -> psutil.Process:
+    """The first process of the browser: it has no --type."""
+    found = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if any("--remote-debugging" in part for part in process.cmdline())
+        and not any(part.startswith("--type=") for part in process.cmdline())
+    ]
+    assert found
+    return found[-1]
+
+
+def _seconds(started: str, ended: str) -> float:
+    from datetime import datetime
+
+    return (datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds()

@@ -1,0 +1,194 @@
+"""What the safety rules must say, written by hand: tool names, statements of servers, argument shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+READ = """
+list list_issues list_closed_issues list_pull_requests list_all list_commits list_branches list_tags
+list_users list_projects list_directory list_allowed_directories list_tables list_runs list_sets
+list_updates list_removed_items list_merged_pulls list_created_between list_publishers list_senders
+list_patches list_movements list_runners get get_issue get_closed_issues get_me get_file_contents
+get_pull_request_diff get_user_profile get_current_time get_settings get_address get_additional_info
+get_creation_date get_updater get_latest_release get_workflow_runs get_published_posts get_renamed_files
+get_archived_threads get_rundown get_runtime get_setup get_offset get_asset search search_issues search_code
+search_repositories search_nodes search_files search_users search_closed read read_file read_text_file
+read_media_file read_multiple_files read_graph read_resource read_inserted_rows show show_branch show_log
+show_status show_config query query_database query_metrics query_logs fetch fetch_page fetch_url
+fetch_closed_tickets describe describe_table describe_index describe_stack count count_rows
+count_open_issues count_removed head head_object head_bucket inspect inspect_container inspect_schema peek
+peek_queue peek_message status status_of_job status_check exists exists_key exists_path diff diff_branches
+diff_staged GET_ISSUE List_Issues get_issue_2 list_v2_items get__double search_ read_1 get_orders_cancelled
+list_closing_dates get_execution_history get_runner_group list_executions get_mergeable_state
+""".split()  # noqa: SIM905
+
+MUTATING = """
+create create_issue create_pull_request create_branch create_entities create_directory create_or_update_file
+write write_file write_text write_rows delete delete_issue delete_entities delete_repo
+delete_branch_protection update update_issue update_record update_pull_request_branch push push_files
+push_tag publish publish_post publish_package send send_email send_message send_invite set set_status
+set_secret add add_comment add_observations add_label remove remove_label remove_member replace replace_text
+apply apply_patch apply_migration run run_query run_workflow run_tests execute execute_sql execute_command
+move move_file move_card rename rename_file rename_branch patch patch_resource insert insert_rows
+insert_document merge merge_pull_request merge_branches close close_issue close_connection cancel cancel_job
+cancel_subscription archive archive_project archive_thread revoke revoke_token upload upload_file
+upload_asset ingest ingest_documents ingest_events get_or_create_issue get_or_create list_and_delete
+read_and_write search_and_replace fetch_and_set query_and_update show_and_close get_then_delete
+list_then_archive find_and_replace bulk_update batch_delete issue_create repo_delete git_add git_push
+git_merge git_apply db_insert db_run user_add user_remove page_move page_rename file_upload job_cancel
+job_run message_send message_publish key_set key_revoke table_close cache_write config_set index_ingest
+row_patch DELETE_ISSUE Delete_Everything get_Create_thing _delete delete_ __create__ toggle_and_run
+status_update exists_or_create diff_and_apply head_and_write count_and_close describe_and_execute
+peek_and_remove inspect_and_patch read_merge fetch_archive get_cancel list_upload
+""".split()  # noqa: SIM905
+
+UNDECIDED = """
+frobnicate toggle toggle_logging trigger_operation open open_nodes open_url browser_navigate browser_click
+click navigate screenshot ping echo convert_time convert git_status git_log git_diff directory_tree tree
+find find_nodes find_symbol lookup lookup_user view view_file scan scan_repo check check_health validate
+validate_schema explain summarize translate resolve resolve_library analyze analyze_code simulate_query
+print_env print whoami help info login logout subscribe unsubscribe watch wait sleep start stop restart
+pause resume enable disable lock unlock approve reject assign unassign invite transfer deploy rollback
+restore reset revert sync import export copy clone fork commit checkout rebase stash tag submit complete
+edit edit_file modify modify_record save save_page destroy drop drop_table truncate purge clear erase grant
+assume book order buy pay refund listIssues getIssue searchCode readFile get-sum get-env list-issues
+read-file list.issues get.user getissue listissues reads reader gets creates created updater issue_get
+repo_list files_read get-and-delete getOrCreateIssue deleteIssue createIssue delete-issue delete.issue
+get_users-delete get_orCreate list_AddOns read_x.write fetch_RunNow show_closeIssue
+""".split()  # noqa: SIM905
+
+READ_HINT = {"readOnlyHint": True}
+WRITE_HINT = {"readOnlyHint": False}
+DESTRUCTIVE = {"destructiveHint": True}
+
+STATED: list[tuple[str, str, dict[str, Any], str]] = [
+    # (name, description, annotations, effect)
+    ("run_query", "Runs a query on a read-only replica. This tool is read-only.", {}, "undecided"),
+    ("execute_search", "This is a read-only operation.", {}, "read"),
+    ("set_difference", "Read-only: the difference of two sets.", {}, "read"),
+    ("run_report", "A readonly report.", {}, "read"),
+    ("update_check", "Looks for news (read only).", {}, "read"),
+    ("frobnicate", "A read-only look at the frobs.", {}, "read"),
+    ("frobnicate", "Looks at the frobs.", {}, "undecided"),
+    ("frobnicate", "", READ_HINT, "read"),
+    ("delete_preview", "", READ_HINT, "read"),
+    ("get-sum", "Returns the sum of two numbers", READ_HINT, "read"),
+    ("git_log", "Shows the commit logs", READ_HINT, "read"),
+    ("open_nodes", "Open specific nodes by their names", READ_HINT, "read"),
+    ("get_thing", "", WRITE_HINT, "mutating"),
+    ("list_things", "", DESTRUCTIVE, "mutating"),
+    ("get_thing", "Gets a thing.", {"destructiveHint": False}, "read"),
+    ("get_token", "Creates a token and returns it.", {}, "mutating"),
+    ("get_next_job", "Returns the next job and deletes it from the queue.", {}, "mutating"),
+    ("read_inbox", "Reads messages and marks them; this modifies the mailbox.", {}, "mutating"),
+    ("fetch_page", "Fetch a page. Writes it to the cache.", {}, "mutating"),
+    ("list_items", "Add an item or list them.", {}, "mutating"),
+    ("query_database", "Run any SQL statement.", {}, "mutating"),
+    ("show_form", "Can be used to update a form.", {}, "mutating"),
+    ("search_users", "Has side effects: the search is saved.", {}, "mutating"),
+    ("get_item", "Does not modify anything.", {}, "read"),
+    ("get_item", "Never deletes, creates or changes a thing.", {}, "read"),
+    ("frobnicate", "Does not modify anything.", {}, "undecided"),
+    ("delete_item", "Does not delete anything; only marks it.", {}, "mutating"),
+    ("list_updates", "Lists the latest updates and runs.", {}, "read"),
+    ("get_settings", "Returns a set of options.", {}, "read"),
+    ("list_closed_issues", "Issues that were closed, merged or cancelled.", {}, "read"),
+    ("get_creation_time", "The creation time, the last update, who published it.", {}, "read"),
+    ("get_item", "This is not read-only.", {}, "read"),
+    ("create_item", "This is not read-only.", {}, "mutating"),
+    ("get_item", "This tool isn't read-only: it creates what is missing.", {}, "mutating"),
+    ("get_item", "Read-only, but deletes stale entries.", {}, "undecided"),
+    ("get_item", "Read-only.", WRITE_HINT, "undecided"),
+    ("get_item", "Deletes it.", READ_HINT, "undecided"),
+    ("get_item", "", {"readOnlyHint": True, "destructiveHint": True}, "undecided"),
+    ("delete_item", "READ-ONLY", {}, "read"),
+    ("delete_item", "", {"readOnlyHint": None}, "mutating"),
+    ("get_item", "", {"readOnlyHint": "false"}, "read"),
+]
+
+REPO = "repo: acme/eval-playground"
+BUCKET = "bucket: test-sandbox"
+FOLDER = "path: /srv/mcp-eval"
+FILE = "/srv/mcp-eval/notes.txt"
+
+ARGUMENTS: list[tuple[list[str], Any, bool]] = [
+    # (test resources, arguments, stays within them)
+    ([REPO], {"repo": "acme/eval-playground"}, True),
+    ([REPO], {"repo": "eval-playground"}, True),
+    ([REPO], {"owner": "acme", "repo": "eval-playground"}, True),
+    ([REPO], {"full_name": "repo: acme/eval-playground"}, True),
+    ([REPO], {"name": "playground"}, True),
+    ([REPO], {"name": "eval"}, True),
+    ([REPO], {"repo": "eval-playground-production"}, False),
+    ([REPO], {"repo": "acme/eval-playground-production"}, False),
+    ([REPO], {"repo": "Eval-Playground"}, False),
+    ([REPO], {"repo": "acme/production"}, False),
+    ([REPO], {"repo": "acme/production", "title": "playground"}, False),
+    ([REPO], {"repository": "acme/production", "title": "unrelated"}, False),
+    ([REPO], {"name": "eval-play"}, False),
+    ([REPO], {"name": "ground"}, False),
+    ([REPO], {"name": "a"}, False),
+    ([REPO], {"name": ""}, False),
+    ([REPO], {"name": " "}, False),
+    ([REPO], {"name": "-"}, False),
+    ([REPO], {"name": "/"}, False),
+    ([REPO], {"name": ": "}, False),
+    ([REPO], {}, False),
+    ([REPO], {"number": 7}, False),
+    ([REPO], {"repo": None}, False),
+    ([REPO], {"repo": True, "force": False}, False),
+    ([REPO], {"eval-playground": "x"}, False),
+    ([REPO], {"target": {"repo": {"name": "eval-playground"}}}, True),
+    ([REPO], {"target": {"repo": "production"}}, False),
+    ([REPO], {"repos": ["eval-playground"]}, True),
+    ([REPO], {"repos": [["eval-playground"]]}, True),
+    ([REPO], {"repos": [{"slug": "acme/eval-playground"}, {"n": 1}]}, True),
+    ([REPO], {"repo": ["acme/eval-playground", "acme/production"]}, False),
+    ([REPO], {"url": "https://git.example/acme/production", "name": "eval-playground"}, False),
+    ([REPO], {"body": "first line\n/second/line", "repo": "eval-playground"}, True),
+    ([BUCKET], {"bucket": "test-sandbox", "key": "a.txt"}, True),
+    ([BUCKET], {"Bucket": "production", "Key": "test-sandbox"}, False),
+    ([BUCKET], {"bucket": "test"}, True),
+    ([BUCKET], {"bucket": "sandbox"}, True),
+    ([BUCKET], {"bucket": "test-sandboxes"}, False),
+    ([BUCKET, REPO], {"bucket": "test-sandbox", "repo": "acme/eval-playground"}, True),
+    ([BUCKET, REPO], {"bucket": "test-sandbox", "repo": "acme/other"}, False),
+    ([BUCKET, REPO], {"bucket": "eval-playground"}, True),
+    ([FOLDER], {"path": "/srv/mcp-eval"}, True),
+    ([FOLDER], {"path": "/srv/mcp-eval/notes.txt"}, False),
+    ([FOLDER], {"path": "/srv/mcp-evaluation"}, False),
+    ([FOLDER], {"path": "/srv"}, False),
+    ([FOLDER], {"path": "/"}, False),
+    ([FOLDER], {"path": "/etc/passwd"}, False),
+    ([FOLDER], {"path": "/srv/mcp-eval/../etc"}, False),
+    ([FOLDER], {"path": "../etc"}, False),
+    ([FOLDER], {"path": "~"}, False),
+    ([FOLDER], {"folder": "mcp-eval"}, True),
+    ([FOLDER], {"path": "/srv/mcp-eval", "content": "/bin/sh"}, False),
+    ([FILE], {"path": FILE, "content": "hello"}, True),
+    ([FILE], {"path": FILE, "content": ""}, True),
+    ([FILE], {"path": FILE, "content": "#!/bin/sh\nrm -rf /"}, True),
+    ([FILE], {"path": "/etc/evil", "content": FILE}, False),
+    ([FILE], {"path": "/etc/evil", "content": "notes"}, False),
+    ([FILE], {"path": "notes.txt", "content": "hello"}, True),
+    ([FILE], {"path": "other.txt", "content": "hello"}, False),
+    ([FILE], {"source": FILE, "destination": "/etc/evil"}, False),
+    ([FILE], {"source": "/etc/evil", "destination": FILE}, False),
+    ([FILE], {"paths": [FILE, "/etc/evil"]}, False),
+    ([FILE], {"path": "file:///etc/evil", "name": "notes.txt"}, False),
+    ([FILE], {"path": "C:\\evil", "name": "notes.txt"}, False),
+    ([FILE], {"path": FILE + "/"}, False),
+    ([FILE], {"path": " " + FILE}, False),
+    ([FILE], {"path": FILE.upper()}, False),
+    ([FILE, FOLDER], {"source": FILE, "destination": "/srv/mcp-eval"}, True),
+    ([], {"path": "/srv/mcp-eval"}, False),
+    ([], {"path": ""}, False),
+    ([""], {"path": ""}, False),
+    ([" "], {"path": " "}, False),
+    (["x"], {"id": "x"}, True),
+    (["x"], {"id": "xx"}, False),
+    (["7"], {"id": 7}, False),
+    (["https://test.example/api"], {"url": "https://test.example/api"}, True),
+    (["https://test.example/api"], {"url": "https://test.example/"}, False),
+    (["https://test.example/api"], {"host": "test.example"}, True),
+]

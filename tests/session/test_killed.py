@@ -1,0 +1,151 @@
+"""Evaluations that are killed, and gone on with: nothing that was written is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.session.evaluations import ECHO, SUMMARY, SessionProject, call, finding, scenario
+
+AGAIN = call("echo", text="again")
+
+
+def lines(text: str | None) -> dict[str, dict[str, Any]]:
+    """The lines of a transcript by their ids, which are unique."""
+    found = [json.loads(line) for line in (text or "").splitlines()]
+    by_id = {line["id"]: line for line in found}
+    assert len(by_id) == len(found)
+    return by_id
+
+
+def test_killed_at_every_write_and_resumed(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path, scenario(ECHO, AGAIN), scenario(ECHO))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.session.killing", str(made.project.path)],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    attempts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {attempt["status"] for attempt in attempts} == {0, 9}
+    seen = set()
+    for attempt in attempts:
+        left, finally_ = attempt["left"], attempt["finally"]
+        assert attempt["resumed"] == 0, (attempt["number"], attempt["after"], done.stderr)
+        if "state.json" in left:
+            seen.add(json.loads(left["state.json"])["status"])
+        state = json.loads(finally_["state.json"])
+        assert state["status"] == "complete"
+        assert [(one["scenario_id"], one["status"]) for one in state["execution"]] == [
+            ("S1", "complete"),
+            ("S2", "complete"),
+        ]
+        before, after = lines(left.get("transcript.jsonl")), lines(finally_["transcript.jsonl"])
+        for key, line in before.items():
+            # What was in flight stays as it is: nobody knows how it ended.
+            assert after[key] == line
+        assert sum(one["result_shape"] is None for one in after.values()) <= 1
+        counts = {one["scenario_id"]: one["call_count"] for one in state["execution"]}
+        assert sum(counts.values()) == len(after)
+        if "critic-output.md" in left:
+            assert finally_["critic-output.md"] == left["critic-output.md"]
+        assert f"({len(after)} entries)" in finally_["report.md"]
+    assert seen == {
+        *("discovering", "interviewing", "scoping", "scoped", "executing"),
+        *("critiquing", "reporting", "complete"),
+    }
+
+
+def test_a_worker_that_dies_loses_nothing_and_is_not_tried_again(tmp_path: Path) -> None:
+    crash = call("crash")
+    text = '"""End the process without a word'
+    made = SessionProject.at(tmp_path, scenario(ECHO), scenario(crash), scenario(ECHO))
+    source = (tmp_path / "server.py").read_text()
+    made.project.write("server.py", source.replace(text, text.replace('"""', '"""Read-only. ')))
+    run = made.run("-n2", "--mcpeval-report", "report")
+    assert run.status == 1
+    done = made.evaluation()
+    ids = [(line["id"], line["result_shape"] is None) for line in done.transcript]
+    assert ids == [("S1-001", False), ("S2-001", True), ("S3-001", False)]
+    assert "the process that carried it out died" in run.out
+    assert [one["status"] for one in done.state["execution"]] == ["complete", "aborted", "complete"]
+
+
+def test_what_exists_is_neither_overwritten_nor_gone_on_with_unasked(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    output = finding("MINOR") + SUMMARY
+    made.session(critic=made.critic(output))
+    assert made.run().status == 0
+    done = made.evaluation()
+    report, transcript = done.report, done.transcript
+    for arguments in ([], ["--mcpeval-restart"]):
+        refused = made.run(*arguments)
+        assert refused.status == 1
+        assert "is complete, and is not overwritten" in refused.out
+    shown = made.run("--mcpeval-resume", "--mcpeval-report", "report")
+    assert shown.status == 0
+    assert shown.report()["suites"]["datasets/tiny.scenarios.yaml"]["metrics"]["findings"]["Minor"] == 1
+    assert (done.report, done.transcript) == (report, transcript)
+
+    done.write(status="critiquing", critic_findings=[], report_path=None)
+    refused = made.run()
+    assert refused.status == 1
+    assert "is unfinished, its status is 'critiquing'" in refused.out
+    assert "--mcpeval-resume --mcpeval-name one" in refused.out
+    # The output that is there is read again; the critic, who would say something else, is not asked.
+    made.critic(finding("CRITICAL") + SUMMARY)
+    resumed = made.project.run("datasets", "--mcpeval-resume", HOME=str(tmp_path))
+    assert resumed.status == 0, resumed.out
+    assert [one["severity"] for one in done.state["critic_findings"]] == ["Minor"]
+
+    done.write(status="executing")
+    restarted = made.run("--mcpeval-restart")
+    assert restarted.status == 1
+    assert [one["severity"] for one in done.state["critic_findings"]] == ["Critical"]
+    kept = done.path / "replaced-1"
+    assert (kept / "report.md").exists()
+    assert (kept / "transcript.jsonl").read_text().count("\n") == 1
+
+
+def test_another_file_or_other_scenarios_cannot_go_on(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    assert made.run().status == 0
+    made.evaluation().write(status="critiquing")
+    made.session(scenario(ECHO, description="Something else"))
+    assert "has other scenarios or dispositions" in made.run("--mcpeval-resume").out
+    (tmp_path / "datasets" / "tiny.scenarios.yaml").rename(tmp_path / "datasets" / "big.scenarios.yaml")
+    assert "belongs to datasets/tiny.scenarios.yaml" in made.run("--mcpeval-resume").out
+    (made.evaluation().path / "state.json").write_text("{")
+    broken = made.run("--mcpeval-resume")
+    assert broken.status == 1
+    assert "state.json" in broken.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mcpeval-resume"], "say which evaluation with --mcpeval-name (none in mcp-evals/ is unfinished)"),
+        (["--mcpeval-resume", "--mcpeval-restart"], "expected one of them"),
+        (["--mcpeval-name", "../up"], "name of an evaluation: expected a letter or digit"),
+        (["--mcpeval-call-budget", "0"], "expected a whole number from 1"),
+        (["--mcpeval-wallclock-budget", "never"], "expected minutes, more than 0"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path: Path, arguments: list[str], message: str) -> None:
+    run = SessionProject.at(tmp_path).project.run("datasets", *arguments)
+    assert run.status == 4
+    assert message in " ".join(run.err.split())
+
+
+def test_call_budgets_are_clamped(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    assert made.run("--mcpeval-call-budget", "5000").status == 0
+    assert made.evaluation().state["config"]["call_budget_per_scenario"] == 999

@@ -1,0 +1,171 @@
+"""Session files and lists of scenarios: what is read, and what is told of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.cli.project import runtime_at
+from pytest_mcpeval.kinds.session.intake import read_scenarios
+from pytest_mcpeval.kinds.session.spec import SessionSuite
+from pytest_mcpeval.loading import DataFileError
+from tests.session.evaluations import ECHO, SESSION, SessionProject, scenario
+
+
+def loaded(made: SessionProject, name: str = SESSION) -> SessionSuite:
+    """The suite in a file of the project."""
+    suite = runtime_at(made.project.path).suite(made.project.path / name)
+    assert isinstance(suite, SessionSuite)
+    return suite
+
+
+def problems(made: SessionProject) -> list[str]:
+    """What is wrong with the session file."""
+    with pytest.raises(DataFileError) as caught:
+        loaded(made)
+    return [f"{problem.line}: {problem.message}".replace('"', "'") for problem in caught.value.problems]
+
+
+def test_ids_are_places_and_the_report_comes_last(tmp_path: Path) -> None:
+    suite = loaded(SessionProject.at(tmp_path, scenario(ECHO), scenario(ECHO), scenario(ECHO, id="S7")))
+    assert [case.id for case in suite.cases] == ["S1", "S2", "S7", "report"]
+    assert suite.cases[0].traits == {"server": ("tiny",), "tags": ("user",)}
+
+
+def test_user_only_drops_what_was_derived(tmp_path: Path) -> None:
+    made = SessionProject.at(
+        tmp_path, scenario(ECHO), scenario(ECHO, source="derived"), scenario(ECHO), approval=" USER-only\n"
+    )
+    assert [case.id for case in loaded(made).cases] == ["S1", "S3", "report"]
+
+
+@pytest.mark.parametrize("word", ["yes", "ok", "approve it", "approve.", "approved", "lgtm", "user only", ""])
+def test_nothing_else_approves(tmp_path: Path, word: str) -> None:
+    (problem,) = problems(SessionProject.at(tmp_path, approval=word))
+    assert "expected exactly approve (all scenarios) or user-only" in problem
+
+
+def test_files_without_approval_or_dispositions_are_errors(tmp_path: Path) -> None:
+    found = problems(SessionProject.at(tmp_path, approval=None, dispositions=None))
+    assert any("the scenarios are not approved" in problem for problem in found)
+    assert any("the server 'tiny' has no disposition" in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"scenarios": [scenario(ECHO)] * 9}, "expected 1 to 8 scenarios, found 9"),
+        ({"scenarios": []}, "at least 1"),
+        ({"scenarios": [scenario(ECHO, description="  ")]}, "is blank"),
+        ({"scenarios": [{"targets_mcps": ["tiny"], "steps": [ECHO]}]}, "missing required key 'description'"),
+        (
+            {"scenarios": [scenario(ECHO, targets_mcps=["tinny"])]},
+            "'tinny' is not attached (did you mean 'tiny'?)",
+        ),
+        ({"scenarios": [scenario(ECHO, targets_mcps="tiny")]}, "targets_mcps"),
+        ({"scenarios": [{"description": "x"}]}, "nobody carries this scenario out"),
+        ({"scenarios": [scenario(ECHO, agent="fixture:x")]}, "both carry the scenario out"),
+        ({"scenarios": [scenario(ECHO, id="S1"), scenario(ECHO, id="S1")]}, "duplicate id 'S1'"),
+        ({"scenarios": [scenario(ECHO, id="first")]}, "id"),
+        ({"scenarios": [scenario({**ECHO, "expect": [{"type": "containz"}]})]}, "containz"),
+        ({"scenarios": [scenario(ECHO, source="derived")], "approval": "user-only"}, "drops all scenarios"),
+        ({"scenarios": "nowhere.txt"}, "there is no file"),
+        ({"dispositions": {"tiny": "read_only", "other": "skip"}}, "unknown server 'other'"),
+        ({"dispositions": {"tiny": "readonly"}}, "read_only"),
+        ({"dispositions": {"tiny": {"disposition": "skip", "test_resources": ["x"]}}}, "are for a sandboxed"),
+        ({"dispositions": {"tiny": "skip"}}, "'tiny' is never called, its disposition is `skip`"),
+        ({"servers": ["tinny"]}, "unknown server 'tinny'"),
+        ({"critic": "embeded"}, "expected embedded"),
+        ({"critic": {"python": "a:b", "model": "x"}}, "and has python and model"),
+        ({"gates": {"fail_on": "Blocker"}}, "fail_on"),
+        ({"call_budget": 0}, "call_budget"),
+        ({"wallclock_budget": 0}, "wallclock_budget"),
+    ],
+)
+def test_mistakes_are_told_with_their_line(tmp_path: Path, fields: dict[str, Any], words: str) -> None:
+    made = SessionProject.at(tmp_path)
+    made.project.write_json(
+        SESSION,
+        {
+            "dispositions": {"tiny": "read_only"},
+            "approval": "approve",
+            "scenarios": [scenario(ECHO)],
+            **fields,
+        },
+    )
+    found = problems(made)
+    assert any(words in problem for problem in found), found
+
+
+def test_settings_of_a_project_file_apply_and_lists_load_unchanged(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    made.project.write_json(
+        "datasets/tiny.scenarios.yaml", [{"description": "Do it"}, {"description": "Do more"}]
+    )
+    entry = {
+        "files": "*.scenarios.yaml",
+        "dispositions": {"tiny": "read_only"},
+        "approval": "approve",
+        "agent": "python:acting:act",
+        "call_budget": 7,
+    }
+    made.project.write_json("datasets/mcpeval.yaml", {"session": [entry]})
+    suite = loaded(made)
+    assert [planned.scenario.description for planned in suite.scenarios] == ["Do it", "Do more"]
+    assert (suite.settings.call_budget, suite.scopes["tiny"].disposition) == (7, "read_only")
+    agent = suite.scenarios[0].scenario.agent
+    assert agent is not None
+    assert (agent.python, agent.directory) == ("acting:act", str(tmp_path / "datasets"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("list.json", '[{"description": "One", "targets_mcps": ["tiny"]}, {"description": "Two"}]'),
+        ("list.yaml", "- {description: One, targets_mcps: [tiny]}\n- description: Two\n"),
+        ("list.YML", "- {description: One, targets_mcps: [tiny]}\n- description: Two\n"),
+        ("list.txt", "# a comment\n\n  One  \nTwo\n   # another\n"),
+        ("list.md", "One\r\nTwo"),
+    ],
+)
+def test_lists_of_scenarios_are_read_by_extension(tmp_path: Path, name: str, text: str) -> None:
+    made = SessionProject.at(tmp_path)
+    path = made.project.write(f"datasets/{name}", text)
+    rows = read_scenarios(path)
+    assert [row.description for row in rows] == ["One", "Two"]
+    is_plain = path.suffix in (".txt", ".md")
+    assert [row.targets_mcps for row in rows] == [[] if is_plain else ["tiny"], []]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("list.json", '[{"description": "One"}, {"targets_mcps": []}]', "missing required key .description."),
+        ("list.json", '[{"description": ""}]', r"\[0\].description"),
+        ("list.json", '{"scenarios": []}', "list"),
+        ("list.yaml", "- One\n", "expected"),
+        ("list.txt", "# nothing\n", "has no scenario"),
+        ("list.yaml", "[]", "has no scenario"),
+    ],
+)
+def test_mistakes_in_lists_name_the_entry(tmp_path: Path, name: str, text: str, words: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(DataFileError, match=words):
+        read_scenarios(path)
+
+
+def test_servers_that_settings_disable_are_left_out_and_told(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path, scenario(ECHO, targets_mcps=["tiny"]))
+    tiny = {"module": "server:server"}
+    made.project.write_json(".mcp.json", {"mcpServers": {"tiny": tiny, "off": tiny, "spare": tiny}})
+    made.project.write_json(".claude/settings.local.json", {"disabledMcpjsonServers": ["off"]})
+    made.project.write_json("datasets/mcpeval.yaml", {"session": [{"servers": ["tiny", "off"]}]})
+    suite = loaded(made)
+    assert set(suite.attached) == {"tiny"}
+    assert suite.filtered == {
+        "off": f"disabled by {tmp_path / '.claude' / 'settings.local.json'}",
+        "spare": "not among `servers` of the evaluation",
+    }
