@@ -97,7 +97,7 @@ def _not_begun(toolbox: Toolbox) -> str:
     """Why an existing transcript cannot be continued, or an empty text."""
     from pytest_mcpeval.loading import DataFileError
 
-    path = toolbox.guard.transcript.path
+    path = toolbox.transcript_path
     try:
         ended = toolbox.abort_reason
     except DataFileError as error:
