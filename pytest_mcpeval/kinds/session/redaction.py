@@ -16,7 +16,26 @@ LONGEST_VALUE = 60
 LONGEST_SUMMARY = 400
 HIDDEN = "<redacted>"
 
-_PERSONAL_NAME = (
+_PERSONAL_NAME = re.compile(
+    r"e[-_]?mail|phone|mobile|passport|iban|\bssn\b|social[-_]?security|birth|card[-_]?(?:no|number)|\bcvc\b"
+    r"|pwd|session[-_]?id|\bjwt\b|bearer|signature|passcode|passphrase",
+    re.IGNORECASE,
+)
+# Words that are parts of many others: a capital or a sign divides them.
+_SHORT_NAME = re.compile(
+    r"(?:^|[^A-Za-z])(?i:otp|pin|pass|cvv)(?:$|[^a-z])|[a-z](?:[Oo]tp|OTP|Pin|PIN|Pass|Cvv|CVV)(?:$|[^a-z])"
+)
+# Not \b: a token may stand behind an underscore.
+_ISSUED = r"""(?<![A-Za-z0-9])(?:
+    (?:sk|pk|rk|whsec|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|npm|pypi|xox[abeprs]|xapp|gsk|xai|r8|sntrys|figd
+      |lin_(?:api|oauth)|dckr_(?:pat|oat)|shp(?:at|ca|pa|ss)|dop_v1|doo_v1|sq0[a-z]{3}|EAA[A-Za-z]|GOCSPX|ntn
+      |rubygems|tskey|nvapi|pplx)[-_][\w-]{8,}
+  | SG\.[\w-]+\.[\w-]+ | AGE-SECRET-KEY-1[A-Z0-9]+
+  | (?:AKIA|ASIA)[A-Z0-9]{12,} | AIza[\w-]{20,} | ya29\.[\w-]+
+  | eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?
+  | [Bb]earer\s+[\w.~+/=-]{6,} | (?:[Bb]asic|[Dd]igest|[Tt]oken)\s+(?=\S*[\d=])[\w.~+/=-]{6,}
+)"""
+_NAME = (
     r"(?:token|secret|passw(?:or)?d|passwd|passphrase|passcode|pwd|api[-_]?key|credential|cookie"
     r"|authorization)"
 )
