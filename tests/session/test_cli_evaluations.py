@@ -200,6 +200,7 @@ def test_derived_scenarios_are_marked_and_can_be_left_out(tmp_path: Path, typed:
     project(
         tmp_path,
         ("def add(a: int, b: int)", "def list_sums(a: int, limit: int)"),
+        ('"""Add two numbers."""', '"""The sums."""'),
         ("return a + b", "return a"),
     )
     assert typed("interview", ["read_only", "", "skip", ""], "--name", "demo").returncode == 0
