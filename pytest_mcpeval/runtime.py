@@ -84,6 +84,10 @@ class Runtime:
             self._suites[path] = self._load(path)
         return self._suites[path]
 
+    def suite_at(self, path: str | None) -> Suite[Any] | None:
+        """The suite in a data file, as `suite` has it; cases written in Python have no path, and none."""
+        return None if path is None else self.suite(Path(path))
+
     def _load(self, path: Path) -> Suite[Any] | None:
         if path.name == PROJECT_FILE_NAME:
             return self._suite_of_settings(path)

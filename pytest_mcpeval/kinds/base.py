@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
+from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
@@ -237,6 +238,10 @@ class Kind(ABC, Generic[SpecT]):
     def baseline(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
         """Where the suite's baseline is committed, and its new content; None when it has none."""
         return None
+
+    def is_baseline(self, data: Any) -> bool:
+        """Whether a document is a baseline that this kind reads, so that a new one may take its place."""
+        return is_baseline(data)
 
     def compare(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> dict[str, Any]:
         """What changed against the suite's baseline, as plain data; empty without one to compare with.

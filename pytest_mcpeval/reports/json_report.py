@@ -13,7 +13,7 @@ from pytest_mcpeval.gates import GateResult, gate_nodeid
 from pytest_mcpeval.samples import Check, Sample, plain, to_json
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.judging import Evaluation, SuiteResult
+    from pytest_mcpeval.evaluation import Evaluation, SuiteResult
 
 REPORT_VERSION = 1
 TIMED = "a time: see run"

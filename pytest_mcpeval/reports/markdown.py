@@ -11,7 +11,7 @@ from pytest_mcpeval.tables import Table
 from pytest_mcpeval.text import escaped_markdown as escaped
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.judging import Evaluation
+    from pytest_mcpeval.evaluation import Evaluation
     from pytest_mcpeval.samples import Sample
 
 

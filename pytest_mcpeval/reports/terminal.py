@@ -14,8 +14,8 @@ from pytest_mcpeval.text import visible
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_mcpeval.evaluation import Evaluation
     from pytest_mcpeval.gates import GateResult, Verdict
-    from pytest_mcpeval.judging import Evaluation
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 FIGURES_WIDTH = 30

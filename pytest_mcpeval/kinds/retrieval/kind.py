@@ -175,6 +175,10 @@ class RetrievalKind(Kind[RetrievalSpec]):
         means = scores_of_all(golden.golden.queries, samples, golden.settings.depth).means()
         return Path(golden.settings.baseline), baselines.content(golden, samples, means)
 
+    def is_baseline(self, data: Any) -> bool:
+        """Ours, or one that holds the metrics of the set alone."""
+        return super().is_baseline(data) or baselines.is_flat_baseline(data)
+
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The metrics of each suite and of its slices."""
         from pytest_mcpeval.kinds.retrieval.tables import tables
