@@ -40,7 +40,7 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
             _repeated(results),
         ],
         verdict=_verdict(blessing, state, concluded.gates),
-        notes=[*_notes(runtime, ledger), *concluded.notes, *blessing.notes],
+        notes=[*concluded.notes, *blessing.notes],
         session_gates=[*concluded.gates, *blessing.gates],
         charts=[chart for kind in runtime.kinds.values() for chart in _charts(kind, ledger)],
     )
@@ -96,10 +96,6 @@ def _repeated(results: Sequence[SuiteResult]) -> Table:
         if any(sample.runs for sample in result.samples)
     ]
     return Table("Between runs", ("", "runs", "changed", "share"), tuple(rows))
-
-
-def _notes(runtime: Runtime, ledger: Ledger) -> list[str]:
-    return [note for kind in runtime.kinds.values() for note in kind.notes(ledger.of_kind(kind.name))]
 
 
 def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: SessionState) -> SuiteResult:

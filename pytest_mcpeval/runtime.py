@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pytest_mcpeval.ahead import Ahead
 from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.kinds.base import Kind, SettingsFile, Suite
-from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.loading import DataFileError, UnsoundDocumentError, load
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
 from pytest_mcpeval.recognising import recognise
 from pytest_mcpeval.settings import Settings
@@ -104,13 +104,12 @@ class Runtime:
             return self._suite_of_settings(path)
         try:
             document = load(path, cache_directory=self.settings.cache_directory)
-        except DataFileError as error:
-            raise error if error.document is None else self._with_all_problems(error) from None
+        except UnsoundDocumentError as error:
+            raise self._with_all_problems(error) from None
         return self._loaded(document)
 
-    def _with_all_problems(self, error: DataFileError) -> DataFileError:
+    def _with_all_problems(self, error: UnsoundDocumentError) -> DataFileError:
         """What is wrong with the text of a file, and what would be wrong with it besides."""
-        assert error.document is not None
         try:
             self._loaded(error.document)
         except DataFileError as later:

@@ -258,7 +258,7 @@ class Kind(ABC, Generic[SpecT]):
         return ""
 
     def conclude(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> list[str]:
-        """Write what belongs to the run of a suite as a whole; sentences on what was written.
+        """Write what belongs to the run of a suite as a whole; sentences on what was written, and where.
 
         Called once, when the session ends, with the samples of the cases that ran.
 
@@ -270,10 +270,6 @@ class Kind(ABC, Generic[SpecT]):
     @abstractmethod
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The tables of this kind over all suites of the session (suite key → samples)."""
-
-    def notes(self, samples: Mapping[str, Sequence[Sample]]) -> list[str]:
-        """Sentences for the end of a terminal run, such as where files were written (suite key → samples)."""
-        return []
 
     def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
         """The charts of this kind over all suites of the session (suite key → samples), for html."""

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from .document import Document
+from .document import Document, UnsoundDocumentError
 from .limits import Limits
 from .loader import load
 from .pausing import garbage_collection_paused
 from .problems import DataFileError, Problem
 
-__all__ = ["DataFileError", "Document", "Limits", "Problem", "garbage_collection_paused", "load"]
+__all__ = [
+    "DataFileError",
+    "Document",
+    "Limits",
+    "Problem",
+    "UnsoundDocumentError",
+    "garbage_collection_paused",
+    "load",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +71,17 @@ class Document:
         except DataFileError:
             return None
         return source if source.digest == self.digest else None
+
+
+class UnsoundDocumentError(DataFileError):
+    """A file that could be read to its end, but not without problems.
+
+    ``document`` is the file all the same: for finding what else is wrong with it.
+    """
+
+    def __init__(self, problems: Iterable[Problem], document: Document) -> None:
+        super().__init__(problems)
+        self.document = document
 
 
 def _positions(source: Source, limits: Limits) -> Position | None:

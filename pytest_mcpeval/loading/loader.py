@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import cache
-from .document import Document
+from .document import Document, UnsoundDocumentError
 from .limits import Limits
 from .parsed import Parsed, ParsedWithProblemsError
 from .pausing import garbage_collection_paused
@@ -33,8 +33,8 @@ def load(path: Path, *, limits: Limits = DEFAULT_LIMITS, cache_directory: Path |
         with garbage_collection_paused():
             parsed = _parse(source, suffix, limits, cache_directory)
     except ParsedWithProblemsError as error:
-        error.document = Document(path, error.parsed.data, source.digest, error.parsed.lines, limits)
-        raise
+        document = Document(path, error.parsed.data, source.digest, error.parsed.lines, limits)
+        raise UnsoundDocumentError(error.problems, document) from None
     return Document(path, parsed.data, source.digest, parsed.lines, limits)
 
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .document import Document
 
 SHOWN_PROBLEMS = 200
 """How many problems the text of an error lists; the error itself carries them all."""
@@ -31,12 +27,7 @@ class Problem:
 
 
 class DataFileError(Exception):
-    """A data file cannot be used. ``problems`` holds every problem found in it, sorted by line.
-
-    ``document`` is the file all the same, where it could be read to its end: for finding what else is wrong.
-    """
-
-    document: Document | None = None
+    """A data file cannot be used. ``problems`` holds every problem found in it, sorted by line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: problem.line))

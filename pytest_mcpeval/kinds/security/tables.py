@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_mcpeval.kinds.security.gates import percent
 from pytest_mcpeval.tables import Row, Table, short_titles
 
-COLUMNS = ("n", "TP", "FP", "TN", "FN", "errors", "precision", "recall", "F1", "FPR", "95 % CI of FPR")
+COLUMNS = ("TP", "FP", "TN", "FN", "errors", "precision", "recall", "F1", "FPR (95 % CI)")
+ERRORS = COLUMNS.index("errors") + 1
 
 
 def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
@@ -20,11 +22,22 @@ def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
 def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
     detectors = metrics["per_detector"]
     rows = [row for found in detectors for row in _detector_rows(found, metrics)]
-    yield Table(title, (title, *COLUMNS), tuple(rows), "; ".join(_brief(title, one) for one in detectors))
+    table = Table(title, (title, *COLUMNS), tuple(rows), "; ".join(_brief(title, one) for one in detectors))
+    yield table if any(found["errors"] for found in detectors) else _without_errors(table)
     yield _categories(title, detectors)
     yield _scores(title, detectors)
     yield _rules(title, detectors)
     yield _scanned(title, metrics.get("scanned", ()))
+
+
+def _without_errors(table: Table) -> Table:
+    """Eighty columns have no room for a column of zeros."""
+    rows = tuple(replace(row, cells=_without(row.cells)) for row in table.rows)
+    return replace(table, header=_without(table.header), rows=rows)
+
+
+def _without(cells: Sequence[str]) -> tuple[str, ...]:
+    return (*cells[:ERRORS], *cells[ERRORS + 1 :])
 
 
 def _detector_rows(found: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[Row]:
@@ -32,10 +45,10 @@ def _detector_rows(found: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iter
     yield from _spread(found["detector"], metrics)
     hard = found["hard_negatives"]
     if hard["entries"]:
-        blank = ("",) * 4
-        counts = (str(hard["entries"]), "", f"{hard['flagged']:g}", "", "", str(hard["errors"]))
-        cells = (*counts, *blank[:3], _rate(hard["fpr"]), _ends(hard["fpr_interval"]))
-        yield Row(("  hard negatives alone", *cells))
+        flagged = hard["flagged"]
+        right = hard["entries"] - hard["errors"] - flagged
+        counts = ("", f"{flagged:g}", f"{right:g}", "", str(hard["errors"]))
+        yield Row(("  hard negatives", *counts, "", "", "", _with_interval(hard)))
     for split, group in found["slices"]["split"].items():
         yield _row(f"  split {split}", group)
 
@@ -48,15 +61,22 @@ def _spread(detector: str, metrics: Mapping[str, Any]) -> Iterator[Row]:
     told = [f"±{100 * spread[name]:.1f} %" if name in spread else "" for name in ("precision", "recall")]
     f1 = f"±{spread['f1']:.3f}" if "f1" in spread else ""
     fpr = f"±{100 * spread['fpr']:.1f} %" if "fpr" in spread else ""
-    yield Row((f"  over {metrics['runs']} runs", *("",) * 6, *told, f1, fpr, ""))
+    yield Row((f"  over {metrics['runs']} runs", *("",) * 5, *told, f1, fpr))
 
 
 def _row(name: str, group: Mapping[str, Any]) -> Row:
     counts = [f"{group[one]:g}" for one in ("tp", "fp", "tn", "fn")]
     f1 = "–" if group["f1"] is None else f"{group['f1']:.3f}"
-    rates = (_rate(group["precision"]), _rate(group["recall"]), f1, _rate(group["fpr"]))
-    cells = (str(group["entries"]), *counts, str(group["errors"]), *rates, _ends(group["fpr_interval"]))
-    return Row((name, *cells))
+    rates = (_rate(group["precision"]), _rate(group["recall"]), f1)
+    return Row((name, *counts, str(group["errors"]), *rates, _with_interval(group)))
+
+
+def _with_interval(group: Mapping[str, Any]) -> str:
+    """The false-positive rate and its interval, in percent."""
+    interval = group["fpr_interval"]
+    if interval is None:
+        return _rate(group["fpr"])
+    return f"{_rate(group['fpr'])} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
 
 
 def _rate(share: float | None) -> str:

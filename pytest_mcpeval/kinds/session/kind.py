@@ -152,16 +152,16 @@ class SessionKind(Kind[SessionSpec]):
 
         return tables(samples)
 
-    def notes(self, samples: Mapping[str, Sequence[Sample]]) -> list[str]:
-        """Where each evaluation has its report."""
+    def conclude(self, suite: Session, samples: Sequence[Sample]) -> list[str]:
+        """Where the evaluation has its report."""
         from pytest_mcpeval.kinds.session.metrics import report_sample_of
 
-        found = (report_sample_of(of_suite) for of_suite in samples.values())
+        report = report_sample_of(samples)
+        if report is None or report.outcome != "passed":
+            return []
         return [
             f"Evaluation complete: {report.run['evaluation']}\nReport: {report.run['report']}\n"
             f"Findings: {report.message.removesuffix(' findings')}"
-            for report in found
-            if report is not None and report.outcome == "passed"
         ]
 
 

@@ -15,24 +15,27 @@ _COUNTS = ("tools", "calls", "errors", "description_tokens")
 
 
 def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
-    """One row for each suite, and one for each server of each suite."""
+    """What each suite did and found, and what each of its servers cost."""
     measured = {key: measure(samples) for key, samples in suites.items()}
-    header = ("Sessions", "scenarios", "aborted", "calls", "blocked", *SEVERITIES)
-    rows = tuple(_row(key, found) for key, found in measured.items() if found["scenarios"])
+    carried_out = {key: found for key, found in measured.items() if found["scenarios"]}
+    judged = {key: found["findings"] for key, found in carried_out.items() if found.get("findings")}
+    calls = ("Sessions", "scenarios", "aborted", "calls", "blocked")
     servers = ("Servers", "tools", "calls", "errors", "≈ tokens of tools")
     return [
-        Table("Sessions", header, rows),
+        Table("Sessions", calls, tuple(_row(key, found) for key, found in carried_out.items())),
+        Table("Findings", ("", *SEVERITIES), tuple(_findings(key, counts) for key, counts in judged.items())),
         Table("Servers of sessions", servers, tuple(_server_rows(measured))),
     ]
 
 
 def _row(key: str, found: Mapping[str, Any]) -> Row:
-    counts: Mapping[str, int] = found.get("findings", {})
-    aborted = sum(found["aborted"].values())
-    figures = (found["scenarios"], aborted, found["calls"], found["blocked"])
-    severities = (str(counts[severity]) if counts else "" for severity in SEVERITIES)
-    tone: Tone = "bad" if counts.get("Critical") else "fair" if counts.get("Major") else ""
-    return Row((PurePosixPath(key).name, *map(str, figures), *severities), tone)
+    figures = (found["scenarios"], sum(found["aborted"].values()), found["calls"], found["blocked"])
+    return Row((PurePosixPath(key).name, *map(str, figures)))
+
+
+def _findings(key: str, counts: Mapping[str, int]) -> Row:
+    tone: Tone = "bad" if counts["Critical"] else "fair" if counts["Major"] else ""
+    return Row((PurePosixPath(key).name, *(str(counts[severity]) for severity in SEVERITIES)), tone)
 
 
 def _server_rows(measured: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
