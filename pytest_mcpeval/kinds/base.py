@@ -180,6 +180,10 @@ class Kind(ABC, Generic[SpecT]):
     def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:
         """The text shown for a case that did not pass: checks, arguments, answer, excerpt of the file."""
 
+    def exhibits(self, sample: Sample) -> list[Table]:
+        """What a person may want to see of a case beside its checks, the same in every run."""
+        return []
+
     @abstractmethod
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Metrics over samples; deterministic, plain JSON data. Times belong in `measure_run`.
