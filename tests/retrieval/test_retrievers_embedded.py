@@ -208,6 +208,11 @@ def test_words(text: str, expected: list[str]) -> None:
         ("anything", "", False),
         ("a b c", "b_c", True),
         ("a a b", "a_b", True),
+        ("请帮我搜索文件吧", "搜索文件", True),
+        ("请帮我找到文件", "搜索文件", False),
+        ("ファイルを検索してください", "ファイル", True),
+        ("이 파일을 찾아 줘", "파일", True),
+        ("看图说话", "图", False),
     ],
 )
 def test_queries_that_name_the_tool(query: str, tool: str, expected: bool) -> None:
