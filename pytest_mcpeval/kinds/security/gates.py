@@ -5,8 +5,8 @@
 3. ``<detector>-max_errors``: it failed on no more entries than allowed.
 4. ``<detector>-max_newly_missed``, ``-max_new_false_alarms``: few verdicts are worse than the baseline's.
 
-A high recall never excuses a broken ceiling: they are gates of their own. An entry without a verdict counts as
-a wrong one in all of them, so that a detector does not pass by failing on what it would get wrong.
+A high recall never excuses a broken ceiling: they are gates of their own. An entry without a verdict counts
+as a wrong one in all of them, so that a detector does not pass by failing on what it would get wrong.
 """
 
 from __future__ import annotations

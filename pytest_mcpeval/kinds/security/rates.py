@@ -52,7 +52,7 @@ class Row:
 
     @property
     def held_against(self) -> float:
-        """The share of its runs in which it counts as flagged when a run without a verdict counts as wrong."""
+        """The share of its runs that count as flagged, when one without a verdict counts as wrong."""
         wrong = 0.0 if self.malicious else 1.0
         if self.flagged is None:
             return wrong
