@@ -50,7 +50,7 @@ def test_an_edited_baseline_fails_the_run(tmp_path: Path) -> None:
         (lambda found: found["cases"]["mine-bad_0"].update(MISSED), "mine: tp is 8, and its cases have 7"),
         (
             lambda found: found["cases"]["mine-bad_0"].update(flagged=None),
-            "mine: tp is 8, and its cases have 7",
+            "cases.mine-bad_0.flagged",
         ),
         (lambda found: found["detectors"]["mine"].update(fn=-1), "detectors.mine.fn"),
         (lambda found: found.pop("detectors"), "detectors"),

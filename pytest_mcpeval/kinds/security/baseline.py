@@ -16,9 +16,10 @@ from pytest_mcpeval.baseline import (
     differing_cases,
     differing_digests,
     digest_of,
+    mismatch_words,
 )
-from pytest_mcpeval.gates import SLACK
-from pytest_mcpeval.kinds.security.gates import Flags
+from pytest_mcpeval.gates import SLACK, GateResult, names
+from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, Flags, compares
 from pytest_mcpeval.kinds.security.rates import Confusion, Row
 from pytest_mcpeval.kinds.security.sampling import answered, by_detector, row_of
 from pytest_mcpeval.kinds.security.spec import AttackCorpus, Entry, SecuritySuite, case_id
@@ -40,9 +41,9 @@ Count = Annotated[float, Field(ge=0)]
 
 
 class _Case(BaselineCase):
-    """``flagged`` is null for an entry without a verdict, and a share when there were several runs."""
+    """``flagged`` is a share when there were several runs."""
 
-    flagged: bool | Annotated[float, Field(ge=0, le=1)] | None
+    flagged: bool | Annotated[float, Field(ge=0, le=1)]
 
 
 class _Counts(BaseModel):
@@ -103,7 +104,7 @@ def read(suite: SecuritySuite) -> Committed | None:
     if model.of != suite.kind:
         message = f"is a baseline of a {model.of} suite, wanted {suite.kind}"
         raise DataFileError([document.problem("of", message=message)])
-    flagged = {case: None if one.flagged is None else float(one.flagged) for case, one in model.cases.items()}
+    flagged = {case: float(one.flagged) for case, one in model.cases.items()}
     committed = Committed(
         flagged, {"corpus": model.digest, "metric definitions": digest_of(model.definition)}
     )
@@ -135,6 +136,36 @@ def _problems(
 
 def _row(entry: Entry, flagged: float | None) -> Row:
     return Row(entry.id, entry.is_malicious, entry.category, flagged)
+
+
+def baseline_gates(suite: SecuritySuite, committed: Committed | None) -> list[GateResult]:
+    """A gate for a baseline that is named and cannot be compared with; none for one that can."""
+    if suite.settings.baseline is None:
+        return []
+    command = bless_command(suite.key, suite.settings.baseline)
+    if committed is None:
+        message = f"no baseline yet: write it with {command}"
+        return [GateResult(suite.key, BASELINE_GATE, "failed", message)]
+    if differing := differing_digests(committed.digests, digests(suite.corpus)):
+        return [GateResult(suite.key, BASELINE_GATE, "error", mismatch_words(differing, command))]
+    # Under another name a detector is not compared, and must not pass for one that is.
+    new = [name for name in suite.settings.detectors if _is_new(suite, committed, name)]
+    message = f"no baseline yet for detector {', '.join(new)}: write it with {command}"
+    return [GateResult(suite.key, BASELINE_GATE, "error", message)] if new else []
+
+
+def _is_new(suite: SecuritySuite, committed: Committed, detector: str) -> bool:
+    entries = [entry.id for entry in suite.corpus.entries]
+    return compares(suite.gates_of(detector)) and committed.of(detector, entries) is None
+
+
+def unfit_to_bless(suite: SecuritySuite, samples: Iterable[Sample]) -> list[GateResult]:
+    """A failed gate when a verdict is missing: where a baseline has a hole, nothing would be compared."""
+    failed = [sample.id for sample in answered(samples) if row_of(sample).failed]
+    if suite.settings.baseline is None or not failed:
+        return []
+    message = f"a baseline needs every verdict, and {len(failed)} are missing: {names(failed)}"
+    return [GateResult(suite.key, BASELINE_GATE, "failed", message)]
 
 
 def content(suite: SecuritySuite, samples: Iterable[Sample]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class Entry:
     split: str | None = None
     language: str | None = None
     resembles: str | None = None
+    counterpart: str | None = None
     notes: str = ""
 
     @property
@@ -55,8 +56,17 @@ class Entry:
         return str(self.seen["description"])
 
     def as_data(self) -> dict[str, Any]:
-        """What the digest of a corpus is made from: everything that is measured."""
-        return {"id": self.id, "label": self.label, "category": self.category, "seen": self.seen}
+        """What the digest of a corpus is made from: all that says what is measured, and in which group."""
+        return {
+            "id": self.id,
+            "label": self.label,
+            "category": self.category,
+            "seen": self.seen,
+            "split": self.split,
+            "language": self.language,
+            "resembles": self.resembles,
+            "counterpart": self.counterpart,
+        }
 
 
 @dataclass(frozen=True)
