@@ -13,12 +13,11 @@ from pytest_mcpeval.browser.control import PageControl, PageError
 from pytest_mcpeval.browser.directive import Directive, PageAction, Step
 from pytest_mcpeval.browser.waiting import POLL_MS, Pause, Submission
 
-TEXT_INPUTS = (
-    ("textarea", "textarea:visible"),
-    (
-        "input[type='text' i], input:not([type])",
-        "input[type='text' i]:visible, input:not([type]):visible",
-    ),
+_EDITABLE = ":enabled:not([readonly]):not([aria-disabled='true']):not([aria-readonly='true'])"
+_FIELDS = (("textarea",), ("input[type='text' i]", "input:not([type])"))
+TEXT_INPUTS = tuple(
+    tuple(", ".join(f"{field}{_EDITABLE}{visible}" for field in fields) for visible in ("", ":visible"))
+    for fields in _FIELDS
 )
 """What counts as the input of a page that declares none: as CSS, and as a selector of visible ones."""
 
@@ -141,7 +140,7 @@ def _text_input(page: PageControl, pause: Pause) -> str:
         pause(POLL_MS)
     raise PageError(
         f"no input field was found within {INPUT_WAIT_MS / 1000:g} s: tried textarea:visible, then "
-        "input[type='text']:visible. Name the field by interaction.input_selector, or open it by "
+        "input[type='text']:visible, without those that are read-only or disabled. Name the field by interaction.input_selector, or open it by "
         "interaction.preconditions"
     )
 

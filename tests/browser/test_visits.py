@@ -85,6 +85,7 @@ def test_actions_before_the_input_and_after_the_answer(visit: MakeVisit) -> None
     ("page", "selector"),
     [
         pytest.param("/text", None, id="first-visible-text-input"),
+        pytest.param("/locked", None, id="first-that-can-be-typed-into"),
         pytest.param("/editable", "#input", id="declared-contenteditable"),
     ],
 )
