@@ -139,6 +139,10 @@ class Kind(ABC, Generic[SpecT]):
     def recognise(self, data: Any) -> Shape | None:
         """Whether a document has this kind's shape."""
 
+    def is_read_by_another(self, document: Document, root: Path) -> bool:
+        """Whether a document of this kind's shape is part of another data file's suite, and none itself."""
+        return False
+
     @abstractmethod
     def load(self, document: Document, place: Place) -> Suite[SpecT]:
         """The suite in a document.
