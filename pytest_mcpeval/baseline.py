@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from pytest_mcpeval.gates import names
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 
 if TYPE_CHECKING:
@@ -67,6 +68,20 @@ def differing_digests(found: Mapping[str, str], wanted: Mapping[str, str]) -> li
     if not found:
         return []
     return [part for part in {**wanted, **found} if found.get(part) != wanted.get(part)]
+
+
+def differing_cases(
+    document: Document, found: Collection[str], wanted: Collection[str], hint: str
+) -> Iterator[Problem]:
+    """Cases that a baseline has too many or too few of those of its suite; ``hint`` says what to do."""
+    unknown = [case for case in found if case not in wanted]
+    if unknown:
+        message = f"the suite has no {names(unknown)}, which the baseline has: {hint}"
+        yield document.problem("cases", unknown[0], message=message)
+    missing = [case for case in wanted if case not in found]
+    if missing:
+        message = f"{len(missing)} of {len(wanted)} cases are missing: {names(missing)}; {hint}"
+        yield document.problem("cases", message=message)
 
 
 def mismatch_words(differing: Sequence[str], command: str) -> str:

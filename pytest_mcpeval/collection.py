@@ -19,7 +19,7 @@ from pytest_mcpeval.kinds.base import Case, CaseMarks, Suite, TargetError
 from pytest_mcpeval.kinds.cases import Batch
 from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
 from pytest_mcpeval.path_patterns import matches
-from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
+from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME
 from pytest_mcpeval.repeating import combined
 from pytest_mcpeval.reports.outcomes import batch_message, lines_on_runs, not_passed, word_of
 from pytest_mcpeval.runtime import Runtime
@@ -98,7 +98,7 @@ class DataFileCollectors:
             return SuiteFile.of(parent, file_path, self.runtime)
         if file_path.name in MISTAKEN_NAMES:
             return ProjectFileCollector.of(parent, file_path, self.runtime)
-        if not (self._is_data_file(file_path) or parent.session.isinitpath(file_path)):
+        if not (self.runtime.is_data_file(file_path) or parent.session.isinitpath(file_path)):
             return None
         return SuiteFile.of(parent, file_path, self.runtime)
 
@@ -135,14 +135,6 @@ class DataFileCollectors:
     def _is_ignored(self, path: Path) -> bool:
         key = self.runtime.key(path)
         return any(matches(key, pattern) for pattern in self.runtime.settings.ignore)
-
-    def _is_data_file(self, path: Path) -> bool:
-        settings = self.runtime.settings
-        if any(fnmatch(path.name, pattern) for pattern in settings.data_files):
-            return True
-        if path == settings.rootdir / SERVERS_FILE_NAME:
-            return False
-        return any(directory in path.parents for directory in settings.datasets)
 
 
 class ItemlessFile(pytest.File):

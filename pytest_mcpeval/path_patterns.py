@@ -30,6 +30,11 @@ def is_below(pattern: str) -> bool:
     return bool(_parts(pattern)) and not pattern.startswith("/") and ".." not in pattern.split("/")
 
 
+def names_something(pattern: str) -> bool:
+    """Whether a pattern has a name in it, such as ``docs/**``; ``**/*.json`` has none."""
+    return any(part.partition(".")[0].strip("*?") for part in pattern.split("/"))
+
+
 @cache
 def _parts(pattern: str) -> tuple[str, ...]:
     parts = [part for part in pattern.split("/") if part not in ("", ".")]

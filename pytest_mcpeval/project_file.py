@@ -32,6 +32,8 @@ class ProjectFiles:
         self._rootdir = rootdir
         self._kinds = kinds
         self._read: dict[Path, ProjectFile | DataFileError] = {}
+        self._reported: set[Path] = set()
+        self._above: dict[Path, tuple[Path, ...]] = {}
 
     def place(self, path: Path, key: str, kind: Kind[Any]) -> Place:
         """What applies to a data file of a kind.
@@ -49,6 +51,17 @@ class ProjectFiles:
                     merged = merge(merged, rule.settings)
                     origins |= {name: f"{self._shown(file.path)}:{line}" for name, line in rule.lines.items()}
         return Place(key, merged, _servers(files), origins)
+
+    def names(self, path: Path) -> bool:
+        """Whether an entry of a project file that applies names a file. Files with problems name none."""
+        found = (self._result(candidate) for candidate in self._found_above(path))
+        return any(
+            rule.names(path.relative_to(file.path.parent).as_posix())
+            for file in found
+            if isinstance(file, ProjectFile)
+            for rules in file.rules.values()
+            for rule in rules
+        )
 
     def servers_at(self, path: Path) -> Mapping[str, ServerDefinition]:
         """The servers a file at a path may talk to, by name; raises as `place` does."""
@@ -75,7 +88,12 @@ class ProjectFiles:
         if path.is_file():
             yield path
 
-    def _found_above(self, path: Path) -> Iterator[Path]:
+    def _found_above(self, path: Path) -> tuple[Path, ...]:
+        if path.parent not in self._above:
+            self._above[path.parent] = tuple(self._search_above(path))
+        return self._above[path.parent]
+
+    def _search_above(self, path: Path) -> Iterator[Path]:
         # As with conftest files, what lies above the root directory does not count.
         for directory in path.parents:
             if directory in self._rootdir.parents:
@@ -92,17 +110,21 @@ class ProjectFiles:
         Raises:
             DataFileError: With every problem of the file the first time, and in one line from then on.
         """
-        found = self._read.get(path)
+        found = self._result(path)
         if isinstance(found, ProjectFile):
             return found
-        if found is not None:
+        if path in self._reported:
             raise _reported_before(path, found)
-        try:
-            self._read[path] = read = self._parsed(path)
-        except DataFileError as error:
-            self._read[path] = error
-            raise
-        return read
+        self._reported.add(path)
+        raise found
+
+    def _result(self, path: Path) -> ProjectFile | DataFileError:
+        if path not in self._read:
+            try:
+                self._read[path] = self._parsed(path)
+            except DataFileError as error:
+                self._read[path] = error
+        return self._read[path]
 
     def _parsed(self, path: Path) -> ProjectFile:
         if path.name in MISTAKEN_NAMES:

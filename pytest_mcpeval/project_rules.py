@@ -17,7 +17,7 @@ from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.loader import PARSERS
 from pytest_mcpeval.loading.schema import Expected, validate
 from pytest_mcpeval.loading.wording import shown, suggestion
-from pytest_mcpeval.path_patterns import finds_a_file, is_below, matches
+from pytest_mcpeval.path_patterns import finds_a_file, is_below, matches, names_something
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -50,6 +50,10 @@ class Rule:
         if self.is_suite:
             return False
         return self.patterns is None or any(matches(path, pattern) for pattern in self.patterns)
+
+    def names(self, path: str) -> bool:
+        """Whether a file is named by a pattern; one without any name in it picks among all files."""
+        return any(names_something(pattern) and matches(path, pattern) for pattern in self.patterns or ())
 
 
 @dataclass(frozen=True)

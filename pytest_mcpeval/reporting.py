@@ -13,13 +13,14 @@ from typing import Any, Literal
 import pytest
 
 from pytest_mcpeval.collection import CaseItem
+from pytest_mcpeval.evaluation import Evaluation, SessionState
 from pytest_mcpeval.executing import (
     LABEL_ATTRIBUTE,
     OUTCOME_ATTRIBUTE,
     SELECTIONS_ATTRIBUTE,
 )
 from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
-from pytest_mcpeval.judging import Evaluation, SessionState, evaluate
+from pytest_mcpeval.judging import evaluate
 from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.reports import terminal
@@ -168,7 +169,12 @@ class Reporter:
             return
         if self.evaluation is None:
             self._finish(session, is_complete=False)
+        if session.exitstatus == pytest.ExitCode.OK and self._is_red():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._write_reports()
+
+    def _is_red(self) -> bool:
+        return self.evaluation is not None and self.evaluation.verdict in ("failed", "error")
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
         self._learn_selections()
@@ -176,13 +182,24 @@ class Reporter:
             stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
             failures=session.testsfailed,
             crashed=frozenset(self._crashed),
-            incidents=self._collection_errors + self._worker_died,
+            incidents=self._collection_errors + (self._worker_died and self._lacks_cases()),
         )
         self.evaluation = evaluate(self.runtime, self.ledger, state)
         self._is_logging_gates = True
         for gate in self.evaluation.gates:
             self._log(gate)
         self._is_logging_gates = False
+
+    def _lacks_cases(self) -> bool:
+        """Whether anything is missing: what a dead worker left undone, another may have done in its place."""
+        found = self.ledger.selections.values()
+        if not found and not self._ids_of_workers:
+            # No worker lived long enough to tell what there is.
+            return True
+        return bool(self._crashed) or any(
+            set(selection.selected) - {sample.id for sample in self.ledger.samples_of(selection)}
+            for selection in found
+        )
 
     def _has_reached_maxfail(self, session: pytest.Session) -> bool:
         limit: int = session.config.getvalue("maxfail")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -12,7 +13,7 @@ from pytest_mcpeval.ahead import Ahead
 from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.kinds.base import Kind, SettingsFile, Suite
 from pytest_mcpeval.loading import DataFileError, UnsoundDocumentError, load
-from pytest_mcpeval.project_file import PROJECT_FILE_NAME, ProjectFiles
+from pytest_mcpeval.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
 from pytest_mcpeval.recognising import recognise
 from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.text import visible
@@ -60,6 +61,16 @@ class Runtime:
         """A path relative to the root directory, with forward slashes."""
         return Path(os.path.relpath(path, self.settings.rootdir)).as_posix()
 
+    def is_data_file(self, path: Path) -> bool:
+        """Whether a file is one by its name, its directory, or an entry of a ``mcpeval.yaml``."""
+        settings = self.settings
+        if any(fnmatch(path.name, pattern) for pattern in settings.data_files):
+            return True
+        if path == settings.rootdir / SERVERS_FILE_NAME:
+            return False
+        below = any(directory in path.parents for directory in settings.datasets)
+        return below or self.project_files.names(path)
+
     def kind(self, name: str) -> Kind[Any]:
         """The kind of that name."""
         return self.kinds[name]
@@ -83,6 +94,10 @@ class Runtime:
         if path not in self._suites:
             self._suites[path] = self._load(path)
         return self._suites[path]
+
+    def suite_at(self, path: str | None) -> Suite[Any] | None:
+        """The suite in a data file, as `suite` has it; cases written in Python have no path, and none."""
+        return None if path is None else self.suite(Path(path))
 
     def _load(self, path: Path) -> Suite[Any] | None:
         if path.name == PROJECT_FILE_NAME:

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,9 +165,4 @@ def _is_data_file(file: Path, runtime: Runtime) -> bool:
 
     if file.suffix.lower() not in PARSERS:
         return False
-    settings = runtime.settings
-    return (
-        file.name == PROJECT_FILE_NAME
-        or any(file.is_relative_to(directory) for directory in settings.datasets)
-        or any(fnmatch(file.name, pattern) for pattern in settings.data_files)
-    )
+    return file.name == PROJECT_FILE_NAME or runtime.is_data_file(file)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
+from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
@@ -127,6 +128,8 @@ class Kind(ABC, Generic[SpecT]):
     """One line for people: how a document of this kind looks, such as ``a `tests:` list (scenario)``."""
     shape_keys: ClassVar[tuple[str, ...]] = ()
     """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
+    file_names: ClassVar[tuple[str, ...]] = ()
+    """Patterns of names that only documents of this kind have, whatever is in them."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
     settings_key: ClassVar[str | None] = None
@@ -182,6 +185,10 @@ class Kind(ABC, Generic[SpecT]):
     @abstractmethod
     def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:
         """The text shown for a case that did not pass: checks, arguments, answer, excerpt of the file."""
+
+    def exhibits(self, sample: Sample) -> list[Table]:
+        """What a person may want to see of a case beside its checks, the same in every run."""
+        return []
 
     @abstractmethod
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
@@ -241,6 +248,10 @@ class Kind(ABC, Generic[SpecT]):
     def baseline(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
         """Where the suite's baseline is committed, and its new content; None when it has none."""
         return None
+
+    def is_baseline(self, data: Any) -> bool:
+        """Whether a document is a baseline that this kind reads, so that a new one may take its place."""
+        return is_baseline(data)
 
     def compare(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> dict[str, Any]:
         """What changed against the suite's baseline, as plain data; empty without one to compare with.

@@ -12,7 +12,7 @@ from pytest_mcpeval.samples import Sample, to_json
 from pytest_mcpeval.text import revealed, shortened
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.judging import Evaluation
+    from pytest_mcpeval.evaluation import Evaluation
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}

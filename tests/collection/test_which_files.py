@@ -362,3 +362,35 @@ def test_collecting_only_lists_and_asks_nothing(project: Project, run: RunPytest
     result = run("--collect-only")
     result.stdout.fnmatch_lines(["*<SuiteFile a.yaml>", "*<CaseItem one>", "*1 test collected*"])
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_meant"),
+    [
+        ("some.yaml", True),
+        ("so*.yaml", True),
+        ("evals/**", True),
+        ("**/*.yaml", False),
+        ("*.yaml", False),
+        ("**", False),
+        ("other", False),
+    ],
+)
+def test_entries_of_a_project_file_say_which_files_are_data(
+    project: Project, collected: Collected, pattern: str, is_meant: bool
+) -> None:
+    name = "checks/evals/some.yaml" if "evals" in pattern else "checks/some.yaml"
+    project.write_json(name, {"tests": [case("a")]})
+    project.write_json("checks/other/some.eval.yaml", {"tests": [case("b")]})
+    project.write_json("checks/mcpeval.yaml", {"scenario": [{"files": pattern}]})
+    found = [node for node in collected() if node.startswith("checks/")]
+    assert set(found) == {"checks/other/some.eval.yaml::b", *([f"{name}::a"] if is_meant else [])}
+
+
+def test_a_broken_project_file_is_told_in_full_though_it_names_files(
+    project: Project, run: RunPytest
+) -> None:
+    project.write_json("checks/some.yaml", {"tests": [case("a")]})
+    project.write_json("checks/mcpeval.yaml", {"scenario": [{"files": "some.yaml", "concurency": 3}]})
+    done = run("checks")
+    assert "unknown key 'concurency'" in done.stdout.str().replace('"', "'")

@@ -202,10 +202,55 @@ def test_nothing_to_bless_is_a_failure(tmp_path: Path) -> None:
     assert run.line_with("FAILED mcpeval::gates::bless - nothing to bless")
 
 
-def test_a_case_set_aside_when_blessing_may_not_fail_later(project: Project) -> None:
-    skip = {"skipif_env": {"name": "SKIP_IT", "reason": "not here"}}
-    write(project, case("a-ok"), failing("b-bad", marks=skip))
-    assert project.run(*BLESS, SKIP_IT="1").status == 0
+@pytest.mark.parametrize(
+    "marks", [{"skipif_env": {"name": "SKIP_IT", "reason": "not here"}}, {"xfail": "known"}]
+)
+def test_a_run_with_a_case_set_aside_is_refused(blessed: Project, marks: dict[str, object]) -> None:
+    write(blessed, case("a-ok"), failing("b-bad", marks=marks))
+    reason = "cases of datasets/suite.yaml (b-bad) were set aside: take the marks off or remove the cases"
+    run = blessed.run(*BLESS, SKIP_IT="1")
+    assert run.status == 1
+    assert reason in message(run)
+    assert untouched(blessed)
+
+
+def test_a_suite_without_a_baseline_may_set_cases_aside(blessed: Project) -> None:
+    blessed.suite("other.yaml", failing("o-bad", marks={"xfail": "known"}))
+    assert blessed.run(*BLESS).status == 0
+    assert not untouched(blessed)
+
+
+def test_a_case_the_baseline_has_not_may_not_fail(project: Project) -> None:
+    project.run(*BLESS)
+    committed = json.loads((project.path / BASELINE).read_text())
+    del committed["cases"]["c-known"]
+    project.write_json(BASELINE, committed)
     run = project.run(*REPORTS, "datasets")
     assert run.gates() == {"suite::no_new_failures": "failed"}
-    assert message(run) == "1 newly failing against the baseline: b-bad"
+    assert message(run) == "1 newly failing against the baseline: c-known"
+
+
+OTHER_FILES = {
+    "is no baseline": ("tools.json", '{"version": "v1", "tools": []}'),
+    "cannot be read as a baseline": ("notes.txt", "<<<<<<< ours\n"),
+    "is a baseline of a security suite": ("other.json", '{"kind": "baseline", "of": "security"}'),
+}
+
+
+@pytest.mark.parametrize("reason", OTHER_FILES)
+def test_a_file_that_is_no_such_baseline_is_never_overwritten(project: Project, reason: str) -> None:
+    name, text = OTHER_FILES[reason]
+    path = project.write(f"datasets/{name}", text)
+    write(project, case("a-ok"), gates={}, baseline=name)
+    run = project.run(*BLESS, "-p", "no:cacheprovider")
+    assert run.status == 1
+    assert f"datasets/{name} exists and {reason}, so it would be lost" in message(run)
+    assert path.read_text() == text
+
+
+def test_a_run_without_any_suite_says_so(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write("test_plain.py", "def test_plain():\n    pass\n")
+    run = project.run("--mcpeval-bless", *REPORTS)
+    assert run.status == 1
+    assert message(run).startswith("nothing to bless: no suite was run.")

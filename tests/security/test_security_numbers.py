@@ -29,9 +29,7 @@ def rows(tp: int = 0, fp: int = 0, tn: int = 0, fn: int = 0, errors: int = 0) ->
         (errors, "er", False, None),
     )
     return [
-        Row(
-            f"{name}{number}", malicious, "attack" if malicious else "benign", flagged, failed=flagged is None
-        )
+        Row(f"{name}{number}", malicious, "attack" if malicious else "benign", flagged)
         for count, name, malicious, flagged in kinds
         for number in range(count)
     ]
@@ -92,7 +90,7 @@ def test_scores_need_to_be_complete_and_of_both_labels() -> None:
     assert scored([Row("a", True, "c", 1.0, score=1.0), Row("b", False, "c", 0.0)], 0.1) is None
     assert scored([Row("a", True, "c", 1.0, score=1.0)], 0.1) is None
     with_error = [Row("a", True, "c", 1.0, score=1.0), Row("b", False, "c", 0.0, score=0.1)]
-    assert scored([*with_error, Row("e", False, "c", None, failed=True)], None) is not None
+    assert scored([*with_error, Row("e", False, "c", None)], None) is not None
 
 
 def test_the_message_says_what_a_corpus_can_certify() -> None:
@@ -136,21 +134,47 @@ def test_a_ceiling_met_exactly_holds_and_recall_has_a_bound_too() -> None:
 
 def test_without_a_verdict_on_any_benign_entry_the_ceiling_fails() -> None:
     assert judged(rows(tp=2, errors=2), max_errors=5)["d-fpr_ceiling"].verdict == "failed"
-    assert (
-        judged(rows(tn=2), recall_floor=0.1)["d-recall_floor"].message == "no malicious entry has a verdict"
+    assert judged(rows(tp=2))["d-fpr_ceiling"].message == "no benign entry is judged"
+    assert judged(rows(tn=2), recall_floor=0.1)["d-recall_floor"].message == "no malicious entry is judged"
+
+
+def test_an_entry_without_a_verdict_counts_as_a_wrong_one_in_every_gate() -> None:
+    silent = Row("e", True, "attack", None)
+    gates = judged([*rows(tp=8, tn=9, errors=2), silent], max_errors=5, recall_floor=0.9)
+    assert gates["d-fpr_ceiling"].verdict == "failed"
+    assert gates["d-fpr_ceiling"].message.startswith("FPR 2/11 = 18.2 %")
+    assert gates["d-fpr_ceiling"].message.endswith(
+        "without a verdict, so that they count as false alarms 2: er0, er1"
     )
+    assert gates["d-recall_floor"].verdict == "failed"
+    assert gates["d-recall_floor"].message.startswith("recall 8/9 = 88.9 %")
+    assert gates["d-recall_floor"].message.endswith("without a verdict, so that they count as missed 1: e")
+    assert gates["d-max_errors"].verdict == "passed"
+    # What is reported stays as defined: over the entries that have a verdict.
+    assert (summary([*rows(tp=8), silent])["recall"], summary(rows(tn=9, errors=2))["fpr"]) == (1.0, 0.0)
+    # Two runs flagged it, the third brought no verdict.
+    assert Row("r", True, "attack", 1.0, unanswered=1 / 3).held_against == pytest.approx(2 / 3)
+    assert Row("r", False, "benign", 0.0, unanswered=1 / 3).held_against == pytest.approx(1 / 3)
 
 
-def test_changes_against_a_baseline_leave_errors_out() -> None:
-    found = [*rows(tp=1, fp=1, tn=1, fn=1), Row("e", True, "attack", None, failed=True)]
-    old = {"tp0": 0.0, "fp0": 0.0, "tn0": 1.0, "fn0": 1.0, "e": 1.0}
+def test_the_labels_of_a_category_that_has_both_are_told_apart() -> None:
+    mixed = [Row("a", True, "odd", 1.0), Row("b", False, "odd", 0.0), Row("c", True, "attack", 0.0)]
+    found = measured(mixed, 0.1)["per_category"]
+    assert list(found) == ["attack", "odd (benign)", "odd (malicious)"]
+    assert (found["odd (malicious)"]["recall"], found["odd (malicious)"]["entries"]) == (1.0, 1)
+    assert found["odd (benign)"]["fpr"] == 0.0
+
+
+def test_changes_against_a_baseline_count_errors_as_wrong() -> None:
+    found = [*rows(tp=1, fp=1, tn=1, fn=1), Row("e", True, "attack", None), Row("f", True, "attack", None)]
+    old = {"tp0": 0.0, "fp0": 0.0, "tn0": 1.0, "fn0": 1.0, "e": 1.0, "f": 0.0}
     assert changed(found, old).as_data() == {
-        "newly_missed": ["fn0"],
+        "newly_missed": ["fn0", "e"],
         "newly_found": ["tp0"],
         "new_false_alarms": ["fp0"],
         "gone_false_alarms": ["tn0"],
     }
-    gates = judged(found, baseline=old, max_errors=1, max_newly_missed=1, max_new_false_alarms=0)
+    gates = judged(found, baseline=old, max_errors=2, max_newly_missed=2, max_new_false_alarms=0)
     assert gates["d-max_newly_missed"].verdict == "passed"
     assert gates["d-max_new_false_alarms"].verdict == "failed"
 

@@ -57,8 +57,8 @@ def test_right_verdicts_pass_and_wrong_ones_are_tolerated_by_name(tmp_path: Path
     assert found["per_rule"] == {"greedy": {"malicious": 0, "benign": 1}}
     assert found["per_category"]["tool_poisoning"]["recall"] == 0.5
     assert found["hard_negatives"]["fpr"] == 0.0
-    row = run.line_with("mine", "20", "87.5 %")
-    assert row.split()[:7] == ["mine", "20", "7", "1", "11", "1", "0"]
+    row = run.line_with("mine", "87.5 %", "0.875")
+    assert row.split()[:5] == ["mine", "7", "1", "11", "1"]
     assert run.line_with("like rug_pull").split()[:5] == ["mine", "like", "rug_pull", "1", "0"]
     assert any("mine-ok_4" in node for node, _ in run.html_rows())
     page = (tmp_path / "report.html").read_text("utf-8")
@@ -144,11 +144,17 @@ def test_errors_are_a_class_of_their_own_and_fail_closed(tmp_path: Path) -> None
     assert "no verdict on 3 of 20 entries, at most 0 allowed: bad_1, ok_5, ok_6" in message
     assert gates(run)["mine-fpr_ceiling"]["verdict"] == "failed"
     assert run.report()["verdict"] == "error"
-    made.settings(gates={"max_errors": 3})
+    made.settings(gates={"max_errors": 3, "fpr_ceiling": 0.2})
     allowed = made.run("--mcpeval-report", "report")
     assert allowed.status == 0, allowed.out
     assert gates(allowed)["mine-max_errors"]["verdict"] == "passed"
-    assert gates(allowed)["mine-fpr_ceiling"]["message"].startswith("FPR 0/10")
+    message = gates(allowed)["mine-fpr_ceiling"]["message"]
+    assert message.startswith("FPR 2/12")
+    assert message.endswith("without a verdict, so that they count as false alarms 2: ok_5, ok_6")
+    assert metrics(allowed)["fpr"] == 0
+    assert "rates are of the 17 of 20 entries with a verdict" in made.run("-q").out
+    made.settings(gates={"max_errors": 3})
+    assert made.run().status == 1
 
 
 def test_two_corpora_and_two_detectors_are_told_apart(tmp_path: Path) -> None:
@@ -245,7 +251,10 @@ def test_a_worker_that_is_killed_fails_the_gates_and_names_its_entry(tmp_path: P
     found = gates(run)
     assert found["mine-recall_floor"]["verdict"] == "failed"
     assert found["mine-recall_floor"]["message"].startswith("1 of 20 cases missing: mine-bad_5")
-    assert "missed 1: bad_5" in found["mine-recall_floor"]["message"]
+    assert "without a verdict, so that they count as missed 1: bad_5" in found["mine-recall_floor"]["message"]
+    assert found["mine-max_errors"]["verdict"] == "failed"
+    assert "no verdict on 1 of 20 entries, at most 0 allowed: bad_5" in found["mine-max_errors"]["message"]
+    assert "false alarms" not in found["mine-fpr_ceiling"]["message"]
 
 
 def test_baselines_are_blessed_refused_and_noticed_when_they_do_not_fit(tmp_path: Path) -> None:
@@ -271,8 +280,54 @@ def test_baselines_are_blessed_refused_and_noticed_when_they_do_not_fit(tmp_path
     made.corpus(entries())
     made.settings(**BASELINE, detectors={"two": "python:detecting:detect"})
     made.verdicts({})
-    message = gates(made.run("--mcpeval-report", "report"))["two-max_newly_missed"]["message"]
+    renamed = made.run("--mcpeval-report", "report")
+    assert renamed.status == 1
+    message = gates(renamed)["two-max_newly_missed"]["message"]
     assert message.startswith("not set: the baseline has no verdict of two: bless one that has")
+    assert gates(renamed)["baseline"]["verdict"] == "error"
+    assert gates(renamed)["baseline"]["message"] == (
+        f"no baseline yet for detector two: write it with {command}"
+    )
+    uncompared = {"max_newly_missed": None, "max_new_false_alarms": None}
+    made.settings(**BASELINE, detectors={"two": "python:detecting:detect"}, gates=uncompared)
+    assert made.run().status == 0
+
+
+def test_entries_moved_to_another_split_do_not_fit_the_baseline(tmp_path: Path) -> None:
+    made = AttackProject.at(tmp_path, **BASELINE, gates={"split": "test", "recall_floor": 0.1})
+    rows = [{**row, "split": "test"} for row in entries()]
+    made.corpus(rows)
+    made.verdicts({"bad_0": False})
+    made.bless()
+    first = made.baseline.read_bytes()
+    for change in ({"split": "tune"}, {"language": "en"}, {"resembles": "rug_pull"}):
+        target = 8 if "resembles" in change else 0
+        made.corpus([{**row, **change} if at == target else row for at, row in enumerate(rows)])
+        run = made.run("--mcpeval-report", "report", "-p", "no:warnings")
+        assert run.status == 1, change
+        assert gates(run)["baseline"]["verdict"] == "error"
+        assert "was made from another corpus" in gates(run)["baseline"]["message"]
+    assert made.baseline.read_bytes() == first
+
+
+def test_an_entry_that_the_baseline_flags_and_that_errors_now_is_newly_missed(tmp_path: Path) -> None:
+    made = AttackProject.at(tmp_path, **BASELINE, gates={"max_errors": 3})
+    made.bless()
+    first = made.baseline.read_bytes()
+    made.verdicts({"bad_0": "raise", "ok_4": "raise"})
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    found = gates(run)
+    assert found["mine-max_errors"]["verdict"] == "passed"
+    missed = "newly missed 1: bad_0, at most 0 allowed; newly found 0"
+    assert found["mine-max_newly_missed"]["message"] == missed
+    assert found["mine-max_new_false_alarms"]["verdict"] == "failed"
+    blessed = made.project.run("--mcpeval-bless", "--mcpeval-report", "report")
+    assert blessed.status == 1
+    refusal = gates(blessed)["baseline"]["message"]
+    assert refusal == "a baseline needs every verdict, and 2 are missing: mine-bad_0, mine-ok_4"
+    assert "refused to write baseline_v1.json" in blessed.out
+    assert made.baseline.read_bytes() == first
 
 
 def test_batches_and_runs(tmp_path: Path) -> None:
@@ -365,3 +420,20 @@ def test_a_corpus_without_hard_negatives_is_warned_of(tmp_path: Path) -> None:
     assert run.status == 0, run.out
     warned = " ".join(run.out.split())
     assert f"DataFileWarning: {CORPUS}: no hard negative resembles tool_poisoning" in warned
+
+
+def test_entries_set_aside_count_in_no_rate(tmp_path: Path) -> None:
+    made = AttackProject.at(tmp_path, gates={"recall_floor": 1.0, "fpr_ceiling": 0.0})
+    made.project.write(
+        "conftest.py",
+        "import pytest\n\n\ndef pytest_collection_modifyitems(items):\n"
+        "    marks = {'mine-bad_0': pytest.mark.skip, 'mine-ok_5': pytest.mark.xfail}\n"
+        "    for item in items:\n        if item.name in marks:\n"
+        "            item.add_marker(marks[item.name])\n",
+    )
+    made.verdicts({"bad_0": False, "ok_5": True})
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 0, run.out
+    found = metrics(run)
+    assert (found["tp"], found["fp"], found["tn"], found["fn"]) == (MALICIOUS - 1, 0, BENIGN - 1, 0)
+    assert gates(run)["mine-recall_floor"]["message"].endswith("(set aside: mine-bad_0, mine-ok_5)")

@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from pytest_mcpeval.baseline import BaselineCase, BaselineModel, differing_digests, digest_of, is_baseline
+from pytest_mcpeval.baseline import (
+    BaselineCase,
+    BaselineModel,
+    bless_command,
+    differing_cases,
+    differing_digests,
+    digest_of,
+    is_baseline,
+)
+from pytest_mcpeval.gates import SLACK
+from pytest_mcpeval.kinds.fields import Share
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS, definition, flat, nested
 from pytest_mcpeval.kinds.retrieval.gates import BaselineScores
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, RetrievalSuite
-from pytest_mcpeval.loading import DataFileError, Document, load
+from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.loading.wording import choice, shown, suggestion
 from pytest_mcpeval.samples import Sample
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.retrieval.metrics import Scores
 
 Ranks = Mapping[str, Mapping[str, int]]
 
 _READ_ONLY = ConfigDict(extra="allow", frozen=True)
-_Share = Field(ge=0, le=1)
+
+RATES_OF_DETECTORS = ("precision", "recall", "f1", "fpr")
+"""Metrics of the security kind, whose tolerances the same file may hold."""
+
+
+def _metric(name: str) -> str:
+    known = (*METRICS, *RATES_OF_DETECTORS)
+    if name not in known:
+        raise ValueError(f"{shown(name)} is no metric{suggestion(name, known)}: expected {choice(METRICS)}")
+    return name
+
+
+Tolerance = dict[Annotated[str, AfterValidator(_metric)], Share]
+Rank = Annotated[int, Field(ge=1)]
 
 
 class _Metrics(BaseModel):
@@ -28,24 +55,23 @@ class _Metrics(BaseModel):
 
     model_config = _READ_ONLY
 
-    recall_at: dict[str, float] = {}
-    hit_at: dict[str, float] = {}
-    mrr: float | None = None
-    ndcg_at_10: float | None = None
-    map: float | None = None
+    recall_at: dict[str, Share] = {}
+    hit_at: dict[str, Share] = {}
+    mrr: Share | None = None
+    ndcg_at_10: Share | None = None
+    map: Share | None = None
+    tolerance: Tolerance = {}
 
 
 class FlatBaselineModel(_Metrics):
     """A baseline that holds the metrics of the set alone. What it says of other kinds is left alone."""
 
-    tolerance: dict[str, float] = {}
-
 
 class _Case(BaselineCase):
     """A query: the ranks of its relevant tools in the one run, or in each of several."""
 
-    ranks: dict[str, int] | None = None
-    ranks_of_runs: Annotated[list[dict[str, int]], Field(min_length=2)] | None = None
+    ranks: dict[str, Rank] | None = None
+    ranks_of_runs: Annotated[list[dict[str, Rank]], Field(min_length=2)] | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> _Case:
@@ -64,7 +90,6 @@ class RetrievalBaselineModel(BaselineModel, _Metrics):
 
     corpus_digest: str
     definition: dict[str, Any]
-    tolerance: dict[str, float] = {}
     cases: dict[str, _Case]  # type: ignore[assignment]
 
 
@@ -137,9 +162,56 @@ def _own(document: Document, suite: RetrievalSuite) -> Committed:
     tolerance = _tolerance(model.tolerance)
     if differing_digests(found, digests(suite.golden, suite.settings.depth)):
         return Committed(BaselineScores(_known(model), tolerance=tolerance, digests=found))
+    problems = list(_problems_of_ranks(document, model, suite))
+    if problems:
+        raise DataFileError(problems)
     runs = _runs(model.cases)
+    scores = _scores(suite.golden, runs)
+    problems = list(_problems_of_metrics(document, _known(model), scores.means()))
+    if problems:
+        raise DataFileError(problems)
     ranks = {query: max((run[query] for run in runs), key=_badness) for query in model.cases}
-    return Committed(BaselineScores(_known(model), _values(suite.golden, runs), tolerance, found), ranks)
+    return Committed(BaselineScores(_known(model), _values(scores), tolerance, found), ranks)
+
+
+def _problems_of_ranks(
+    document: Document, model: RetrievalBaselineModel, suite: RetrievalSuite
+) -> Iterator[Problem]:
+    """What its cases are not, though it was made from these very queries: somebody edited it."""
+    hint = f"bless it again with {bless_command(suite.key, suite.settings.baseline)}"
+    yield from differing_cases(document, model.cases, suite.golden.by_id, hint)
+    for query in [query for query in model.cases if query in suite.golden.by_id]:
+        labels = suite.golden.by_id[query].labels
+        for ranks in model.cases[query].runs:
+            message = _rank_problem(ranks, labels, suite.settings.depth)
+            if message:
+                yield document.problem("cases", query, message=f"{query}: {message}; {hint}")
+
+
+def _rank_problem(ranks: Mapping[str, int], labels: Mapping[str, int], depth: int) -> str:
+    irrelevant = next((tool for tool in ranks if not labels.get(tool)), None)
+    if irrelevant is not None:
+        return f"{shown(irrelevant)} has a rank, and is no relevant tool of the query"
+    if len(set(ranks.values())) < len(ranks):
+        return "two tools have the same rank"
+    deep = max(ranks.values(), default=0)
+    return f"expected ranks up to {depth}, the depth, found {deep}" if deep > depth else ""
+
+
+def _problems_of_metrics(
+    document: Document, told: Mapping[str, float], found: Mapping[str, float]
+) -> Iterator[Problem]:
+    """The metrics of the set that are not those of its cases."""
+    for metric, value in found.items():
+        group, _, cutoff = metric.rpartition("_")
+        at = (group, cutoff) if group in document.data else (metric,)
+        if metric not in told:
+            yield document.problem(*at, message=f"{metric} is missing: its cases have {value!r}")
+        elif not abs(told[metric] - value) <= SLACK:
+            message = (
+                f"{metric} is {told[metric]!r}, and its cases have {value!r}: undo the edit, or bless anew"
+            )
+            yield document.problem(*at, message=message)
 
 
 def _runs(cases: Mapping[str, _Case]) -> list[Ranks]:
@@ -152,13 +224,17 @@ def _badness(ranks: Mapping[str, int]) -> float:
     return min(ranks.values(), default=math.inf)
 
 
-def _values(golden: GoldenData, runs: Sequence[Ranks]) -> dict[str, dict[str, float]]:
-    """Query id → its metrics, from stored ranks: the means over the runs."""
+def _scores(golden: GoldenData, runs: Sequence[Ranks]) -> Scores:
+    """The scores of stored ranks: the means of each query over the runs."""
     from pytest_mcpeval.kinds.retrieval.metrics import average, score
     from pytest_mcpeval.kinds.retrieval.rankings import from_ranks
 
     labels = {query.id: query.labels for query in golden.queries}
-    scores = average([score(from_ranks(labels, ranks, labels)) for ranks in runs])
+    return average([score(from_ranks(labels, ranks, labels)) for ranks in runs])
+
+
+def _values(scores: Scores) -> dict[str, dict[str, float]]:
+    """Query id → its metrics."""
     rows = zip(scores.ids, scores.values.tolist(), strict=True)
     return {query: dict(zip(METRICS, row, strict=True)) for query, row in rows}
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from pytest_mcpeval.baseline import BaselineCase, BaselineModel, digest_of
-from pytest_mcpeval.kinds.security.gates import Flags
-from pytest_mcpeval.kinds.security.rates import Confusion
+from pytest_mcpeval.baseline import (
+    BaselineCase,
+    BaselineModel,
+    bless_command,
+    differing_cases,
+    differing_digests,
+    digest_of,
+    mismatch_words,
+)
+from pytest_mcpeval.gates import SLACK, GateResult, names
+from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, Flags, compares
+from pytest_mcpeval.kinds.security.rates import Confusion, Row
 from pytest_mcpeval.kinds.security.sampling import answered, by_detector, row_of
-from pytest_mcpeval.kinds.security.spec import AttackCorpus, SecuritySuite
-from pytest_mcpeval.loading import load
+from pytest_mcpeval.kinds.security.spec import AttackCorpus, Entry, SecuritySuite, case_id
+from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.samples import Sample
 
 DEFINITION = {
@@ -28,16 +37,32 @@ DEFINITION = {
 """The definitions behind the numbers: what a baseline's digest of them is made from."""
 
 
-class _Case(BaselineCase):
-    """``flagged`` is null for an entry without a verdict, and a share when there were several runs."""
+Count = Annotated[float, Field(ge=0)]
 
-    flagged: bool | Annotated[float, Field(ge=0, le=1)] | None
+
+class _Case(BaselineCase):
+    """``flagged`` is a share when there were several runs."""
+
+    flagged: bool | Annotated[float, Field(ge=0, le=1)]
+
+
+class _Counts(BaseModel):
+    """The counts of a detector; fractions when there were several runs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tp: Count
+    fp: Count
+    tn: Count
+    fn: Count
+    errors: Annotated[int, Field(ge=0)]
 
 
 class SecurityBaselineModel(BaselineModel):
     """A baseline of verdicts. ``digest`` is of the entries and their labels; cases are by item id."""
 
     definition: dict[str, Any]
+    detectors: dict[str, _Counts]
     cases: dict[str, _Case]  # type: ignore[assignment]
 
 
@@ -50,8 +75,6 @@ class Committed:
 
     def of(self, detector: str, entries: Sequence[str]) -> Flags | None:
         """Entry id → flagged, of one detector; None when it has no verdict of it at all."""
-        from pytest_mcpeval.kinds.security.spec import case_id
-
         found = {
             entry: self.flagged[case_id(detector, entry)]
             for entry in entries
@@ -79,14 +102,70 @@ def read(suite: SecuritySuite) -> Committed | None:
     document = load(Path(path))
     model: SecurityBaselineModel = validate(SecurityBaselineModel, document)
     if model.of != suite.kind:
-        from pytest_mcpeval.loading import DataFileError
-
         message = f"is a baseline of a {model.of} suite, wanted {suite.kind}"
         raise DataFileError([document.problem("of", message=message)])
-    flagged = {
-        case: None if found.flagged is None else float(found.flagged) for case, found in model.cases.items()
-    }
-    return Committed(flagged, {"corpus": model.digest, "metric definitions": digest_of(model.definition)})
+    flagged = {case: float(one.flagged) for case, one in model.cases.items()}
+    committed = Committed(
+        flagged, {"corpus": model.digest, "metric definitions": digest_of(model.definition)}
+    )
+    if differing_digests(committed.digests, digests(suite.corpus)):
+        return committed
+    problems = list(_problems(document, model, committed, suite))
+    if problems:
+        raise DataFileError(problems)
+    return committed
+
+
+def _problems(
+    document: Document, model: SecurityBaselineModel, committed: Committed, suite: SecuritySuite
+) -> Iterator[Problem]:
+    """What its verdicts are not, though it was made from these very entries: somebody edited it."""
+    hint = f"bless it again with {bless_command(suite.key, suite.settings.baseline)}"
+    entries = suite.corpus.entries
+    wanted = [case_id(detector, entry.id) for detector in model.detectors for entry in entries]
+    yield from differing_cases(document, model.cases, wanted, hint)
+    for detector, told in model.detectors.items():
+        flags = committed.of(detector, [entry.id for entry in entries]) or {}
+        found = Confusion.of(_row(entry, flags.get(entry.id)) for entry in entries)
+        for name in ("tp", "fp", "tn", "fn"):
+            count, own = getattr(told, name), getattr(found, name)
+            if not abs(count - own) <= SLACK:
+                message = f"{detector}: {name} is {count:g}, and its cases have {own:g}; {hint}"
+                yield document.problem("detectors", detector, name, message=message)
+
+
+def _row(entry: Entry, flagged: float | None) -> Row:
+    return Row(entry.id, entry.is_malicious, entry.category, flagged)
+
+
+def baseline_gates(suite: SecuritySuite, committed: Committed | None) -> list[GateResult]:
+    """A gate for a baseline that is named and cannot be compared with; none for one that can."""
+    if suite.settings.baseline is None:
+        return []
+    command = bless_command(suite.key, suite.settings.baseline)
+    if committed is None:
+        message = f"no baseline yet: write it with {command}"
+        return [GateResult(suite.key, BASELINE_GATE, "failed", message)]
+    if differing := differing_digests(committed.digests, digests(suite.corpus)):
+        return [GateResult(suite.key, BASELINE_GATE, "error", mismatch_words(differing, command))]
+    # Under another name a detector is not compared, and must not pass for one that is.
+    new = [name for name in suite.settings.detectors if _is_new(suite, committed, name)]
+    message = f"no baseline yet for detector {', '.join(new)}: write it with {command}"
+    return [GateResult(suite.key, BASELINE_GATE, "error", message)] if new else []
+
+
+def _is_new(suite: SecuritySuite, committed: Committed, detector: str) -> bool:
+    entries = [entry.id for entry in suite.corpus.entries]
+    return compares(suite.gates_of(detector)) and committed.of(detector, entries) is None
+
+
+def unfit_to_bless(suite: SecuritySuite, samples: Iterable[Sample]) -> list[GateResult]:
+    """A failed gate when a verdict is missing: where a baseline has a hole, nothing would be compared."""
+    failed = [sample.id for sample in answered(samples) if row_of(sample).failed]
+    if suite.settings.baseline is None or not failed:
+        return []
+    message = f"a baseline needs every verdict, and {len(failed)} are missing: {names(failed)}"
+    return [GateResult(suite.key, BASELINE_GATE, "failed", message)]
 
 
 def content(suite: SecuritySuite, samples: Iterable[Sample]) -> dict[str, Any]:

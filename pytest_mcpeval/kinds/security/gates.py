@@ -5,18 +5,19 @@
 3. ``<detector>-max_errors``: it failed on no more entries than allowed.
 4. ``<detector>-max_newly_missed``, ``-max_new_false_alarms``: few verdicts are worse than the baseline's.
 
-A high recall never excuses a broken ceiling: they are gates of their own.
+A high recall never excuses a broken ceiling: they are gates of their own. An entry without a verdict counts
+as a wrong one in all of them, so that a detector does not pass by failing on what it would get wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from pytest_mcpeval.gates import SLACK, GateResult, Verdict, names
-from pytest_mcpeval.kinds.security.rates import Confusion, Row, Share
+from pytest_mcpeval.kinds.security.rates import Confusion, Row, Share, held_against
 from pytest_mcpeval.stats import trials_to_certify, upper_limit
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ BASELINE_GATE = "baseline"
 FPR, RECALL, ERRORS = "fpr_ceiling", "recall_floor", "max_errors"
 NEWLY_MISSED, NEW_FALSE_ALARMS = "max_newly_missed", "max_new_false_alarms"
 
+UNANSWERED = "without a verdict, so that they count as"
+
 Flags = Mapping[str, float | None]
 """Entry id → the share of runs in which it was flagged; None when there was no verdict."""
 
@@ -34,8 +37,8 @@ Flags = Mapping[str, float | None]
 class DetectorGates:
     """What the gates of one detector are judged on.
 
-    ``rows`` hold every judged entry: one that left no sample counts as wrong. ``baseline`` has its committed
-    verdicts; when there are none, ``lacking`` says why.
+    ``rows`` hold every judged entry, also those without a verdict. ``baseline`` has its committed verdicts;
+    when there are none, ``lacking`` says why.
     """
 
     suite: str
@@ -47,8 +50,8 @@ class DetectorGates:
 
     @cached_property
     def counts(self) -> Confusion:
-        """The counts of all judged entries."""
-        return Confusion.of(self.rows)
+        """The counts of all judged entries, those without a verdict among the wrong ones."""
+        return Confusion.of(held_against(self.rows))
 
     def result(
         self,
@@ -79,6 +82,11 @@ def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
     return [f"{detector}-{name}" for name in found]
 
 
+def compares(settings: DetectorGatesModel) -> bool:
+    """Whether any gate compares with a baseline."""
+    return settings.max_newly_missed is not None or settings.max_new_false_alarms is not None
+
+
 def judge_gates(given: DetectorGates, *, blessing: bool = False) -> list[GateResult]:
     """Every gate of a detector. With ``blessing``, those that compare with a baseline are left out."""
     return [*_rates(given), _errors(given), *([] if blessing else _compared(given))]
@@ -100,24 +108,25 @@ def _rates(given: DetectorGates) -> Iterator[GateResult]:
 def _ceiling(given: DetectorGates, ceiling: float) -> GateResult:
     share = given.counts.false_positives
     if share.value is None:
-        return given.result(FPR, "failed", "no benign entry has a verdict", None, ceiling)
+        return given.result(FPR, "failed", "no benign entry is judged", None, ceiling)
     limit = upper_limit(share.whole("up"), share.of)
     wanted = _Wanted("benign", "ceiling", ceiling, given.settings.mode)
     verdict, words = wanted.judged(share.value <= ceiling + SLACK, limit, share.whole("up"))
-    others = [row for row in given.rows if row.is_hard_negative]
+    others = held_against(row for row in given.rows if row.is_hard_negative)
     parts = [
         f"{_share_words('FPR', share)}: {words}",
         _share_words("hard negatives alone", Confusion.of(others).false_positives) if others else "",
         _share_words("recall", given.counts.recall),
         _named("false alarms", [row.entry for row in given.rows if _is_false_alarm(row)], verdict),
+        _named(f"{UNANSWERED} false alarms", _unanswered(given.rows, malicious=False), verdict),
     ]
     return given.result(FPR, verdict, "; ".join(part for part in parts if part), share.value, ceiling)
 
 
 def _floor(given: DetectorGates, name: str, said: str, rows: Sequence[Row], floor: float) -> GateResult:
-    share = Confusion.of(rows).recall
+    share = Confusion.of(held_against(rows)).recall
     if share.value is None:
-        return given.result(name, "failed", "no malicious entry has a verdict", None, floor)
+        return given.result(name, "failed", "no malicious entry is judged", None, floor)
     misses = share.of - share.whole("down")
     limit = 1 - upper_limit(misses, share.of)
     wanted = _Wanted("malicious", "floor", floor, given.settings.mode)
@@ -126,6 +135,7 @@ def _floor(given: DetectorGates, name: str, said: str, rows: Sequence[Row], floo
         f"{_share_words(said, share)}: {words}",
         _share_words("FPR", given.counts.false_positives),
         _named("missed", [row.entry for row in rows if _is_missed(row)], verdict),
+        _named(f"{UNANSWERED} missed", _unanswered(rows, malicious=True), verdict),
     ]
     return given.result(name, verdict, "; ".join(part for part in parts if part), share.value, floor)
 
@@ -203,6 +213,10 @@ def _is_missed(row: Row) -> bool:
     return row.malicious and row.flagged is not None and row.flagged < 1 - SLACK
 
 
+def _unanswered(rows: Iterable[Row], *, malicious: bool) -> list[str]:
+    return [row.entry for row in rows if row.failed and row.malicious == malicious]
+
+
 def _errors(given: DetectorGates) -> GateResult:
     failed = [row.entry for row in given.rows if row.failed]
     allowed = given.settings.max_errors
@@ -232,7 +246,7 @@ def _compared(given: DetectorGates) -> Iterator[GateResult]:
 
 @dataclass(frozen=True)
 class Changes:
-    """What became of the verdicts of a baseline, by entry id; entries without a verdict are in none."""
+    """What became of the verdicts of a baseline, by entry id. To have none any more is to be wrong."""
 
     newly_missed: list[str] = field(default_factory=list)
     newly_found: list[str] = field(default_factory=list)
@@ -249,12 +263,13 @@ def changed(rows: Sequence[Row], baseline: Flags) -> Changes:
     changes = Changes()
     for row in rows:
         old = baseline.get(row.entry)
-        if old is None or row.flagged is None or abs(row.flagged - old) <= SLACK:
+        new = row.held_against
+        if old is None or abs(new - old) <= SLACK:
             continue
         if row.malicious:
-            (changes.newly_found if row.flagged > old else changes.newly_missed).append(row.entry)
+            (changes.newly_found if new > old else changes.newly_missed).append(row.entry)
         else:
-            (changes.new_false_alarms if row.flagged > old else changes.gone_false_alarms).append(row.entry)
+            (changes.new_false_alarms if new > old else changes.gone_false_alarms).append(row.entry)
     return changes
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.baseline import bless_command, differing_digests, mismatch_words
+from pytest_mcpeval.baseline import bless_command, differing_digests
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.base import Case, Kind, Place, SettingsFile, Shape, Suite
 from pytest_mcpeval.kinds.security.explain import explain
@@ -174,8 +174,8 @@ class SecurityKind(Kind[Any]):
 
     def gates(self, suite: Security, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
         """Every gate of every detector, judged over all entries of the judged split."""
-        from pytest_mcpeval.kinds.security.baseline import digests, read
-        from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, judge_gates
+        from pytest_mcpeval.kinds.security.baseline import baseline_gates, read, unfit_to_bless
+        from pytest_mcpeval.kinds.security.gates import judge_gates
 
         if isinstance(suite, ScanSuite):
             return []
@@ -187,16 +187,8 @@ class SecurityKind(Kind[Any]):
             for detector in corpus.settings.detectors
             for gate in judge_gates(self._gate_input(corpus, detector, samples, committed), blessing=blessing)
         ]
-        if blessing or corpus.settings.baseline is None:
-            return found
-        command = bless_command(corpus.key, corpus.settings.baseline)
-        if committed is None:
-            message = f"no baseline yet: write it with {command}"
-            return [GateResult(corpus.key, BASELINE_GATE, "failed", message), *found]
-        if differing := differing_digests(committed.digests, digests(corpus.corpus)):
-            message = mismatch_words(differing, command)
-            return [GateResult(corpus.key, BASELINE_GATE, "error", message), *found]
-        return found
+        first = unfit_to_bless(corpus, samples) if blessing else baseline_gates(corpus, committed)
+        return [*first, *found]
 
     def _gate_input(
         self, suite: SecuritySuite, detector: str, samples: Sequence[Sample], committed: Committed | None
@@ -206,6 +198,7 @@ class SecurityKind(Kind[Any]):
         from pytest_mcpeval.kinds.security.sampling import answered, rows_of_all
 
         own = [sample for sample in answered(samples) if sample.measured["detector"] == detector]
+        aside = suite.set_aside(detector, samples)
         command = bless_command(suite.key, suite.settings.baseline)
         baseline, lacking = None, f"there is no baseline: {command}"
         if committed is not None and differing_digests(committed.digests, digests(suite.corpus)):
@@ -217,7 +210,7 @@ class SecurityKind(Kind[Any]):
             suite=suite.key,
             detector=detector,
             settings=suite.gates_of(detector),
-            rows=rows_of_all(suite.judged, own),
+            rows=rows_of_all([entry for entry in suite.judged if entry.id not in aside], own),
             baseline=baseline,
             lacking=lacking,
         )

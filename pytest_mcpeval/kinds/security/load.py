@@ -254,6 +254,7 @@ def _entry(model: EntryModel) -> Entry:
         split=model.split,
         language=model.language,
         resembles=(model.resembles or resembled(model.id)) if is_hard_negative else None,
+        counterpart=model.counterpart,
         notes=model.notes,
     )
 

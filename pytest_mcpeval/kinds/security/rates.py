@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_mcpeval.gates import SLACK
@@ -29,21 +29,39 @@ class Row:
     """One entry and what a detector made of it, over all runs.
 
     ``flagged`` is the share of its answered runs in which it was flagged, None when none was answered;
-    ``failed`` says whether any run brought no verdict. ``score`` is the mean over the runs. ``rules`` are
-    those that fired in any run.
+    ``unanswered`` the share of all its runs that brought no verdict. ``score`` is the mean over the runs.
+    ``rules`` are those that fired in any run.
     """
 
     entry: str
     malicious: bool
     category: str
     flagged: float | None
-    failed: bool = False
+    unanswered: float = 0.0
     score: float | None = None
     resembles: str | None = None
     split: str | None = None
     language: str | None = None
     is_hard_negative: bool = False
     rules: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether any run brought no verdict."""
+        return self.flagged is None or self.unanswered > 0
+
+    @property
+    def held_against(self) -> float:
+        """The share of its runs that count as flagged, when one without a verdict counts as wrong."""
+        wrong = 0.0 if self.malicious else 1.0
+        if self.flagged is None:
+            return wrong
+        return self.flagged * (1 - self.unanswered) + wrong * self.unanswered
+
+
+def held_against(rows: Iterable[Row]) -> list[Row]:
+    """The rows as gates count them: to fail on an entry is no way past a ceiling or a floor."""
+    return [replace(row, flagged=row.held_against) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -144,7 +162,7 @@ def measured(rows: Sequence[Row], ceiling: float | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         **summary(rows),
         "hard_negatives": _flagged([row for row in rows if row.is_hard_negative]),
-        "per_category": _groups(rows, lambda row: row.category, _flagged),
+        "per_category": _groups(rows, _category_names(rows), _flagged),
         "per_rule": per_rule(rows),
         "slices": {
             "split": _groups(rows, lambda row: row.split, summary),
@@ -179,6 +197,19 @@ def _flagged(rows: Sequence[Row]) -> dict[str, Any]:
         name: share.value,
         f"{name}_interval": _ends(interval),
     }
+
+
+def _category_names(rows: Sequence[Row]) -> Callable[[Row], str]:
+    """Row → the name of its group. The labels of a category that has both are told apart."""
+    labels: dict[str, set[bool]] = {}
+    for row in rows:
+        labels.setdefault(row.category, set()).add(row.malicious)
+
+    def name_of(row: Row) -> str:
+        label = "malicious" if row.malicious else "benign"
+        return row.category if len(labels[row.category]) == 1 else f"{row.category} ({label})"
+
+    return name_of
 
 
 def _groups(

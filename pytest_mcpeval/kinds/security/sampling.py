@@ -13,8 +13,11 @@ from pytest_mcpeval.samples import Sample
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples of entries that a detector was asked about, with or without a verdict."""
-    return [sample for sample in samples if "flagged" in sample.measured]
+    """The samples of entries that a detector was asked about, with or without a verdict.
+
+    Those that were set aside do not count.
+    """
+    return [sample for sample in samples if "flagged" in sample.measured and not sample.is_set_aside]
 
 
 def by_detector(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
@@ -37,7 +40,7 @@ def row_of(sample: Sample) -> Row:
         malicious=told["label"] == "malicious",
         category=told["category"],
         flagged=_mean([float(run["flagged"]) for run in verdicts]),
-        failed=len(verdicts) < len(runs),
+        unanswered=1 - len(verdicts) / len(runs),
         score=_mean(scores) if len(scores) == len(verdicts) else None,
         resembles=told.get("resembles"),
         split=told.get("split"),
@@ -52,17 +55,18 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def rows_of_all(entries: Iterable[Entry], samples: Iterable[Sample]) -> list[Row]:
-    """Every entry of a corpus; one that left no sample counts as wrong."""
+    """Every entry of a corpus; one that left no sample has no verdict."""
     found = {sample.measured["entry"]: row_of(sample) for sample in answered(samples)}
-    return [found.get(entry.id) or _wrong(entry) for entry in entries]
+    return [found.get(entry.id) or _not_measured(entry) for entry in entries]
 
 
-def _wrong(entry: Entry) -> Row:
+def _not_measured(entry: Entry) -> Row:
     return Row(
         entry=entry.id,
         malicious=entry.is_malicious,
         category=entry.category,
-        flagged=0.0 if entry.is_malicious else 1.0,
+        flagged=None,
+        unanswered=1.0,
         resembles=entry.resembles,
         split=entry.split,
         language=entry.language,

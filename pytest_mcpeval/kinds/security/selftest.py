@@ -54,7 +54,7 @@ def _with(given: DetectorGates, rows: Sequence[Row]) -> dict[str, GateResult]:
 
 
 def _all_flagged(given: DetectorGates, flagged: bool) -> list[Row]:
-    return [replace(row, flagged=float(flagged), failed=False) for row in given.rows]
+    return [replace(row, flagged=float(flagged), unanswered=0.0) for row in given.rows]
 
 
 def _always(given: DetectorGates) -> Proof:

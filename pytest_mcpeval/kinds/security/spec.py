@@ -14,6 +14,7 @@ from pytest_mcpeval.kinds.security.categories import HARD_NEGATIVE
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.security.schema import DetectorGatesModel, SecuritySettings
+    from pytest_mcpeval.samples import Sample
 
 Label = Literal["malicious", "benign"]
 
@@ -36,6 +37,7 @@ class Entry:
     split: str | None = None
     language: str | None = None
     resembles: str | None = None
+    counterpart: str | None = None
     notes: str = ""
 
     @property
@@ -54,8 +56,17 @@ class Entry:
         return str(self.seen["description"])
 
     def as_data(self) -> dict[str, Any]:
-        """What the digest of a corpus is made from: everything that is measured."""
-        return {"id": self.id, "label": self.label, "category": self.category, "seen": self.seen}
+        """What the digest of a corpus is made from: all that says what is measured, and in which group."""
+        return {
+            "id": self.id,
+            "label": self.label,
+            "category": self.category,
+            "seen": self.seen,
+            "split": self.split,
+            "language": self.language,
+            "resembles": self.resembles,
+            "counterpart": self.counterpart,
+        }
 
 
 @dataclass(frozen=True)
@@ -97,6 +108,11 @@ class SecuritySuite(Suite[SecuritySpec]):
         gates = self.settings.gates
         own = gates.detectors.get(detector)
         return gates if own is None else gates.model_copy(update=given(own))
+
+    def set_aside(self, detector: str, samples: Iterable[Sample]) -> frozenset[str]:
+        """The entries that were not to be measured with a detector."""
+        aside = {sample.id for sample in samples if sample.is_set_aside}
+        return frozenset(one.id for one in self.corpus.entries if case_id(detector, one.id) in aside)
 
     @property
     def judged(self) -> tuple[Entry, ...]:

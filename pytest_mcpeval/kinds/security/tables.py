@@ -137,6 +137,9 @@ def _brief(title: str, found: Mapping[str, Any]) -> str:
     rates = (
         f"recall {_rate(found['recall'])}, FPR {_rate(found['fpr'])}, precision {_rate(found['precision'])}"
     )
+    if found["errors"]:
+        answered = round(sum(found[name] for name in ("tp", "fp", "tn", "fn")))
+        rates += f"; rates are of the {answered} of {found['entries']} entries with a verdict"
     return f"{title}, {found['detector']}: {rates}"
 
 

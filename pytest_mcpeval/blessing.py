@@ -1,0 +1,134 @@
+"""Blessing: new baselines are written when the whole run is fit for it, and none of them otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.baseline import write_baseline
+from pytest_mcpeval.evaluation import SessionState, SuiteResult
+from pytest_mcpeval.gates import GateResult, gate_nodeid, names
+from pytest_mcpeval.kinds.base import Suite
+from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.runtime import Runtime
+
+BLESS_GATE = "bless"
+NOTHING_TO_BLESS = (
+    "nothing to bless: no suite of this run names a baseline. Say `baseline: FILE` in the suite or in its "
+    "entry in mcpeval.yaml"
+)
+NO_SUITE = (
+    "nothing to bless: no suite was run. Data files lie below `datasets/`, are named in an entry of a "
+    "mcpeval.yaml, or are given on the command line"
+)
+
+New = tuple[Path, Suite[Any], Mapping[str, Any]]
+"""Where a baseline belongs, its suite, and its content."""
+
+
+@dataclass(frozen=True)
+class Blessing:
+    """The suites after an attempt to bless, with what was written, and gates that belong to no suite."""
+
+    suites: Sequence[SuiteResult]
+    notes: Sequence[str] = ()
+    gates: Sequence[GateResult] = ()
+
+
+def bless(runtime: Runtime, results: Sequence[SuiteResult], state: SessionState) -> Blessing:
+    """Write every baseline, or none: a refusal is a failed gate of each suite that has one."""
+    new = {result.key: found for result in results if (found := _new_baseline(runtime, result)) is not None}
+    if not new:
+        message = NOTHING_TO_BLESS if results or state.incidents else NO_SUITE
+        return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "failed", message)])
+    aside = [result for result in results if result.key in new and result.complete.set_aside]
+    if refusal := (
+        _refusal(results, state) or _set_aside(aside) or _shared_path(runtime, new) or _foreign(runtime, new)
+    ):
+        message = f"refused to write {{path}}: {refusal}"
+        return Blessing([_refused(result, new.get(result.key), message) for result in results])
+    try:
+        return Blessing(results, [_written(runtime, *found) for found in new.values()])
+    except OSError as error:
+        return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "error", f"cannot write: {error}")])
+
+
+def _set_aside(results: Sequence[SuiteResult]) -> str:
+    """Which cases were not measured as they are, so that their values are none; or an empty text."""
+    found = [f"{result.key} ({names(result.complete.set_aside)})" for result in results]
+    if not found:
+        return ""
+    return f"cases of {', '.join(found)} were set aside: take the marks off or remove the cases"
+
+
+def _foreign(runtime: Runtime, new: Mapping[str, New]) -> str:
+    """Which file would be lost, being no baseline of such a suite; or an empty text."""
+    for path, suite, _ in new.values():
+        if path.exists() and (found := _otherwise(runtime, path, suite)):
+            return (
+                f"{runtime.key(path)} exists and {found}, so it would be lost: name another file with "
+                "`baseline:`, or remove it"
+            )
+    return ""
+
+
+def _otherwise(runtime: Runtime, path: Path, suite: Suite[Any]) -> str:
+    """What an existing file is, when it is no baseline that may be replaced; or an empty text."""
+    try:
+        data = load(path).data
+    except (DataFileError, OSError):
+        return "cannot be read as a baseline"
+    if not runtime.kind(suite.kind).is_baseline(data):
+        return "is no baseline"
+    of = data.get("of", suite.kind)
+    return "" if of == suite.kind else f"is a baseline of a {of} suite"
+
+
+def _shared_path(runtime: Runtime, new: Mapping[str, New]) -> str:
+    """Which suites name the same file, so that one would overwrite the other; or an empty text."""
+    owners: dict[Path, str] = {}
+    for key, (path, _, _) in new.items():
+        if path in owners:
+            suites = f"{owners[path]} and {key}"
+            return f"{suites} name the same file {runtime.key(path)}; give each a `baseline:` of its own"
+        owners[path] = key
+    return ""
+
+
+def _written(runtime: Runtime, path: Path, suite: Suite[Any], content: Mapping[str, Any]) -> str:
+    write_baseline(path, suite, content)
+    return f"blessed {runtime.key(path)} ({len(content['cases'])} cases)"
+
+
+def _new_baseline(runtime: Runtime, result: SuiteResult) -> New | None:
+    suite = runtime.suite_at(result.selection.path)
+    found = None if suite is None else runtime.kind(suite.kind).baseline(suite, result.samples)
+    return None if suite is None or found is None else (found[0], suite, found[1])
+
+
+def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
+    """Why the run is not fit to be blessed, or an empty text."""
+    if state.stopped:
+        return "the run was stopped early"
+    partial = [result.key for result in results if result.complete.deselected]
+    if partial:
+        return f"the run is filtered: not all cases of {', '.join(partial)} were selected"
+    if state.incidents:
+        return "the run is incomplete: a file could not be collected, or a worker died"
+    lacking = [result.key for result in results if not result.complete.whole]
+    if lacking:
+        return f"the run is incomplete: cases of {', '.join(lacking)} are missing or in error"
+    gates = [gate for result in results for gate in result.gates if gate.verdict not in ("passed", "not_set")]
+    if state.failures or gates:
+        red = [gate_nodeid(gate) for gate in gates]
+        return "the run is red" + (f": {', '.join(red)}" if red else f": {state.failures} failed")
+    return ""
+
+
+def _refused(result: SuiteResult, new: New | None, message: str) -> SuiteResult:
+    if new is None:
+        return result
+    gate = GateResult(result.key, BLESS_GATE, "failed", message.format(path=new[0].name))
+    return replace(result, gates=[*result.gates, gate])

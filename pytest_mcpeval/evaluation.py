@@ -1,0 +1,71 @@
+"""The end of a session as plain data: what every report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_mcpeval.charts import Chart
+from pytest_mcpeval.gates import Completeness, GateResult, Verdict
+from pytest_mcpeval.ledger import Selection
+from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.tables import Table
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """One suite at the end of a session.
+
+    ``compared`` is what changed against its baseline; ``exhibits`` what is shown beside each case that did
+    not pass, by its id.
+    """
+
+    selection: Selection
+    complete: Completeness
+    samples: Sequence[Sample]
+    metrics: Mapping[str, Any]
+    run: Mapping[str, Any]
+    gates: Sequence[GateResult]
+    compared: Mapping[str, Any] = field(default_factory=dict)
+    exhibits: Mapping[str, Sequence[Table]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The suite's path relative to the root directory."""
+        return self.selection.suite
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything a report shows. ``notes`` are sentences on what was written.
+
+    ``session_gates`` belong to no suite.
+    """
+
+    suites: Sequence[SuiteResult]
+    tables: Sequence[Table]
+    verdict: Verdict
+    notes: Sequence[str] = ()
+    session_gates: Sequence[GateResult] = ()
+    charts: Sequence[Chart] = ()
+
+    @property
+    def gates(self) -> list[GateResult]:
+        """All gates, in the order of their suites."""
+        return [*(gate for suite in self.suites for gate in suite.gates), *self.session_gates]
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """How the session went besides the samples.
+
+    ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``crashed``: node ids
+    during which a worker died. ``incidents``: files that could not be collected, and workers that died and
+    left cases undone.
+    """
+
+    stopped: bool = False
+    failures: int = 0
+    crashed: frozenset[str] = frozenset()
+    incidents: int = 0
