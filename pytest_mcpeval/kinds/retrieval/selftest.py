@@ -184,7 +184,8 @@ def _shuffled(judge: Judge, rankings: Sequence[Ranking]) -> Proof:
     name = "shuffled rankings trip a gate"
     old = judge.scores(rankings)
     if abs(judge.scores(mixed).values - old.values).max() <= SLACK:
-        return Proof(name, None, "shuffling changes no metric of any query: the lists are too short")
+        reason = "shuffling changes no metric of any query: lists of one tool, or without a relevant one"
+        return Proof(name, None, reason)
     return judge.noticed(name, mixed, old)
 
 
