@@ -15,7 +15,11 @@ from pytest_mcpeval.tables import Table
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """One suite at the end of a session. ``compared`` is what changed against its baseline."""
+    """One suite at the end of a session.
+
+    ``compared`` is what changed against its baseline; ``exhibits`` what is shown beside each case that did
+    not pass, by its id.
+    """
 
     selection: Selection
     complete: Completeness
@@ -24,6 +28,7 @@ class SuiteResult:
     run: Mapping[str, Any]
     gates: Sequence[GateResult]
     compared: Mapping[str, Any] = field(default_factory=dict)
+    exhibits: Mapping[str, Sequence[Table]] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

@@ -130,7 +130,7 @@ def completeness(
         deselected=sum(case not in selected for case in expected),
         missing=missing,
         errors=tuple(sample.id for sample in measured if sample.outcome == "error"),
-        set_aside=tuple(sample.id for sample in measured if sample.outcome in ("skipped", "xfailed")),
+        set_aside=tuple(sample.id for sample in measured if sample.is_set_aside),
         stopped=stopped,
         crashed=tuple(case for case in missing if case in crashed),
     )

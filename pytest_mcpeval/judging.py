@@ -22,7 +22,7 @@ from pytest_mcpeval.kinds.base import Kind, Suite
 from pytest_mcpeval.ledger import Ledger, Selection
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.samples import NOT_PASSED, Sample
 from pytest_mcpeval.tables import Row, Table
 
 ARTIFACTS_GATE = "artifacts"
@@ -116,6 +116,7 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         run=kind.measure_run(samples),
         gates=_gates(runtime, selection, samples, complete),
         compared={} if complete.partial else _compared(runtime, selection, samples),
+        exhibits={one.id: kind.exhibits(one) for one in samples if one.outcome in NOT_PASSED},
     )
 
 

@@ -208,30 +208,40 @@ def _add_session_options(group: pytest.OptionGroup) -> None:
     )
     group.addoption(
         "--mcpeval-call-budget",
-        type=_call_budget,
+        type=call_budget,
         metavar="N",
         help=f"calls that a scenario of a session may make (default: 20, at most {MOST_CALLS})",
     )
     group.addoption(
         "--mcpeval-wallclock-budget",
-        type=_minutes,
+        type=minutes,
         metavar="MINUTES",
         help="minutes that all scenarios of a session may take together (default: 15)",
     )
 
 
-def _call_budget(text: str) -> int:
+def call_budget(text: str) -> int:
+    """The calls that a text stands for, at most `MOST_CALLS`.
+
+    Raises:
+        ArgumentTypeError: It is no whole number from 1.
+    """
     return min(_positive(text), MOST_CALLS)
 
 
-def _minutes(text: str) -> float:
+def minutes(text: str) -> float:
+    """The minutes that a text stands for.
+
+    Raises:
+        ArgumentTypeError: They are not more than 0 and at most 1440.
+    """
     try:
-        minutes = float(text)
+        found = float(text)
     except ValueError:
-        minutes = 0.0
-    if not 0 < minutes <= 1440:
+        found = 0.0
+    if not 0 < found <= 1440:
         raise ArgumentTypeError(f"expected minutes, more than 0 and at most 1440, found {text!r}")
-    return minutes
+    return found
 
 
 def _positive(text: str) -> int:

@@ -7,18 +7,30 @@ print(evaluate(golden.bm25({"tool": 2, "description": 1}), golden).metrics["reca
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery
+from pytest_mcpeval.kinds.targets.base import AnswerError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.metrics import Scores
     from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
 
-__all__ = ["Corpus", "CorpusTool", "GoldenQuery", "GoldenSet", "RetrievalResult", "Search", "evaluate"]
+__all__ = [
+    "AnswerError",
+    "Corpus",
+    "CorpusTool",
+    "GoldenQuery",
+    "GoldenSet",
+    "RetrievalResult",
+    "Search",
+    "evaluate",
+]
+
+DEEPEST = 1000
 
 Search = Callable[[str, int], Iterable[Any]]
 """A query and how many results are wanted → tool ids, or ``(id, score)`` pairs, best first."""
@@ -32,11 +44,17 @@ class GoldenSet:
     depth: int
 
     @classmethod
-    def load(cls, path: str | Path, corpus: str | Path | None = None) -> GoldenSet:
+    def load(
+        cls, path: str | Path, corpus: str | Path | None = None, *, depth: int | None = None
+    ) -> GoldenSet:
         """A golden file; ``corpus`` is needed when the file does not name its own with ``corpus:``.
+
+        ``depth`` is how many results are asked for, where it is not the file's own, or 10. A ``mcpeval.yaml``
+        is not read.
 
         Raises:
             DataFileError: With every problem of the files; it can be imported from `pytest_mcpeval`.
+            ValueError: ``depth`` is not from 1 to 1000.
         """
         from pytest_mcpeval.kinds.base import Place
         from pytest_mcpeval.kinds.retrieval.load import load_suite
@@ -44,7 +62,7 @@ class GoldenSet:
 
         settings = {} if corpus is None else {"corpus": str(Path(corpus).absolute())}
         suite = load_suite(load(Path(path)), Place(Path(path).name, settings, {}))
-        return cls(suite.golden, suite.settings.depth)
+        return cls(suite.golden, _checked_depth(suite.settings.depth if depth is None else depth))
 
     @property
     def queries(self) -> tuple[GoldenQuery, ...]:
@@ -56,11 +74,14 @@ class GoldenSet:
         """The tools that are searched."""
         return self.data.corpus
 
-    def bm25(self, weights: Mapping[str, int], k1: float = 1.5, b: float = 0.75) -> Search:
+    def bm25(self, weights: Mapping[str, float], k1: float = 1.5, b: float = 0.75) -> Search:
         """The embedded BM25 over this corpus.
 
         ``weights`` maps a field (``server``, ``tool``, ``description``, ``schema``) to how many times its
-        words count.
+        words count, to two decimals.
+
+        Raises:
+            ValueError: No field has a weight, one is unknown, or a weight, ``k1`` or ``b`` is out of range.
         """
         from pytest_mcpeval.kinds.retrieval.retrievers.embedded import Bm25
 
@@ -87,22 +108,31 @@ class RetrievalResult:
 
 
 def evaluate(
-    search: Search, golden: GoldenSet, ids: Collection[str] | None = None, *, runs: int = 1
+    search: Search,
+    golden: GoldenSet,
+    ids: Collection[str] | None = None,
+    *,
+    runs: int = 1,
+    depth: int | None = None,
 ) -> RetrievalResult:
     """Put every query to a search, or those with the given ids, and score what it returns.
 
-    ``runs`` is how many times each is asked. What the search raises comes through.
+    ``runs`` is how many times each is asked, ``depth`` how many results are asked for (default: as the set
+    says). What the search raises comes through.
 
     Raises:
-        SearchError: The search returned something that is no ranked list.
-        ValueError: ``runs`` is less than 1.
+        AnswerError: The search returned something that is no ranked list.
+        ValueError: ``runs`` is less than 1, ``depth`` is not from 1 to 1000, or ``ids`` names no query of
+            the set, or one that it has not.
     """
     from pytest_mcpeval.kinds.retrieval.metrics import average
     from pytest_mcpeval.kinds.retrieval.slices import slices
     from pytest_mcpeval.kinds.retrieval.summaries import sliced
     from pytest_mcpeval.repeating import standard_deviations
 
-    queries = [query for query in golden.queries if ids is None or query.id in ids]
+    if depth is not None:
+        golden = replace(golden, depth=_checked_depth(depth))
+    queries = _chosen(golden, ids)
     found = [_asked(search, golden, queries) for _ in range(runs)]
     each = [_scored(queries, results, golden.depth) for results in found]
     scores = average(each)
@@ -115,6 +145,23 @@ def evaluate(
         deviations=standard_deviations([one.means() for one in each]) if runs > 1 else {},
         changed=tuple(q.id for q, (first, *rest) in by_query if any(r.ranked != first.ranked for r in rest)),
     )
+
+
+def _checked_depth(depth: int) -> int:
+    if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEEPEST:
+        raise ValueError(f"depth: expected a number from 1 to {DEEPEST}, found {depth!r}")
+    return depth
+
+
+def _chosen(golden: GoldenSet, ids: Collection[str] | None) -> list[GoldenQuery]:
+    if ids is None:
+        return list(golden.queries)
+    if isinstance(ids, str) or not ids:
+        raise ValueError(f"ids: expected ids of queries, such as {{{golden.queries[0].id!r}}}, found {ids!r}")
+    unknown = sorted(set(ids) - golden.data.by_id.keys())
+    if unknown:
+        raise ValueError(f"ids: the set has no query {', '.join(map(repr, unknown))}")
+    return [query for query in golden.queries if query.id in ids]
 
 
 def _asked(search: Search, golden: GoldenSet, queries: Iterable[GoldenQuery]) -> list[SearchResult]:

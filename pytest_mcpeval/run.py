@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from pytest_mcpeval.browser.announcing import keep_standard_error
 from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
 from pytest_mcpeval.kinds import registered_kinds
@@ -42,6 +43,7 @@ def take_part(config: pytest.Config) -> None:
     """
     role = role_of(config)
     runtime = _runtime(config)
+    config.add_cleanup(keep_standard_error())
     config.stash[runtime_key] = runtime
     _add_datasets_to_testpaths(config, runtime)
     if role != "controller":

@@ -120,7 +120,7 @@ class Runtime:
         if is_baseline(document.data):
             return None
         kind, shape = recognise(document, self.kinds)
-        if shape == "support":
+        if shape == "support" or kind.is_read_by_another(document, self.settings.rootdir):
             return None
         place = self.project_files.place(document.path, self.key(document.path), kind)
         return kind.load(document, replace(place, overrides=self.settings.overrides.get(kind.name, {})))

@@ -21,6 +21,8 @@ Outcome = Literal["passed", "failed", "inconclusive", "tolerated", "error", "ski
 ``xfailed``: set aside by a mark, and counted apart.
 """
 
+NOT_PASSED: frozenset[Outcome] = frozenset({"failed", "error", "inconclusive", "tolerated"})
+"""The outcomes of cases that have something to explain."""
 
 SAMPLES_ATTRIBUTE = "mcpeval_samples"
 """The attribute of a pytest report that holds the samples of its item as JSON."""
@@ -104,6 +106,11 @@ class Sample:
     measured: Mapping[str, Any] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
     runs: tuple[Sample, ...] = ()
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether a mark, or its kind, took the case out of the measurement: it counts in no metric."""
+        return self.outcome in ("skipped", "xfailed")
 
     def as_data(self) -> dict[str, Any]:
         """The sample as plain data."""

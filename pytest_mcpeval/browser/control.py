@@ -52,8 +52,8 @@ class PageControl(Protocol):
     def screenshot(self) -> bytes:
         """What the window shows, as PNG."""
 
-    def requests_sent(self) -> int:
-        """How many requests other than GET the page has made so far."""
+    def requests(self) -> list[str]:
+        """The requests that the page has made so far, as ``METHOD URL``, without those for static files."""
 
     def wait(self, milliseconds: int) -> None:
         """Let time pass for the page."""

@@ -41,9 +41,9 @@ class PageAction:
 class ResponseReady:
     """What ends the wait for an answer before its bound: a selector, or a page that stays as it is.
 
-    Exactly one is given. ``selector`` must match a visible element that was not there (or fewer of them)
-    before the input was submitted; ``dom_quiet_ms`` is how long the page must not change, counted from its
-    first change after the submission.
+    Exactly one is given. ``selector`` must match an element that was not there or was hidden before the
+    input was submitted, or that went away and came back; ``dom_quiet_ms`` is how long the page must not
+    change, counted from its first change after the submission, with more on it than the input repeated.
     """
 
     selector: str | None = None

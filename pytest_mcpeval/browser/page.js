@@ -30,8 +30,7 @@
     return box.width > 0 && box.height > 0 && style?.visibility === "visible";
   };
 
-  const visibleMatches = (selector, { frames }) =>
-    roots({ frames }).flatMap((root) => [...root.querySelectorAll(selector)].filter(isVisible));
+  const matches = (selector, { frames }) => roots({ frames }).flatMap((root) => [...root.querySelectorAll(selector)]);
 
   const focused = () => {
     let element = document.activeElement;
@@ -44,25 +43,179 @@
 
   const text = (element) => (element.value ?? element.textContent ?? "").replace(/\s+/g, "");
 
-  const holdsInput = (watched) =>
-    watched.input !== null && watched.input.isConnected && text(watched.input).includes(watched.typed);
+  const holdsInput = ({ input, typed }) => {
+    if (input === null) return false;
+    if (input.isConnected) return text(input).includes(typed);
+    // A page that draws its input anew may put the text back.
+    return matches("textarea, input, [contenteditable]", { frames: false }).some((field) => text(field).includes(typed));
+  };
 
-  const isInInput = (watched, node) => watched.input !== null && (watched.input === node || watched.input.contains(node));
+  const isInInput = ({ input }, node) => input !== null && (input === node || input.contains(node));
 
-  const observe = (watched) => {
+  // Attributes that change what is shown. Others come from animations and carets, which never end.
+  const SHOWING = ["hidden", "open", "disabled", "aria-busy", "aria-hidden"];
+  // Changes of one place that are further apart than this belong to something that goes on.
+  const APART_MS = 50;
+  // An input is shown with a name, a time and buttons of so many letters.
+  const DECORATION = 30;
+
+  // The record of what changes on this page: `touched` are the places that changed, `arrived` the nodes that came
+  // to be, both with when; `watched` is the submission, once there is one.
+  const pageState = () => {
+    if (window[KEY]) return window[KEY];
+    const state = {
+      began: performance.now(),
+      texts_changed: 0,
+      touched: new WeakMap(),
+      arrived: new WeakMap(),
+      observed: new WeakSet(),
+      watched: null,
+    };
+    state.observer = new MutationObserver((records) => noteAll(state, records));
+    Object.defineProperty(window, KEY, { value: state, configurable: true });
+    return state;
+  };
+
+  const observe = (state) => {
+    // A selector may depend on any attribute.
+    const all = state.watched !== null && state.watched.selector !== null;
     for (const root of roots({ frames: true })) {
-      if (watched.observed.has(root)) continue;
-      watched.observed.add(root);
-      watched.observer.observe(root, {
+      if (state.observed.has(root)) continue;
+      state.observed.add(root);
+      state.observer.observe(root, {
         childList: true,
         characterData: true,
+        characterDataOldValue: true,
         subtree: true,
         attributes: true,
-        // Others come from animations and carets, which never end.
-        attributeFilter: ["hidden", "open", "disabled", "aria-busy", "aria-hidden"],
+        ...(all ? {} : { attributeFilter: SHOWING }),
       });
     }
   };
+
+  const above = (node) => node.parentNode ?? node.host ?? null;
+
+  // What goes on since before the input was submitted is no reaction to it: places that changed twice. What has
+  // arrived in such a place belongs to it; what was there before stands for itself.
+  const isGoingOn = (state, place) => {
+    let inquire = true;
+    for (let node = place; node !== null; node = above(node)) {
+      if (inquire && state.touched.get(node)?.again <= state.watched.since) return true;
+      inquire = state.arrived.has(node);
+    }
+    return false;
+  };
+
+  const isNew = (state, place) => {
+    for (let node = place; node !== null; node = above(node)) {
+      if (state.arrived.get(node) > state.watched.since) return true;
+    }
+    return false;
+  };
+
+  const touch = (state, place, now) => {
+    const before = state.touched.get(place);
+    if (before === undefined) state.touched.set(place, { first: now, again: Infinity });
+    else if (before.again === Infinity && now - before.first >= APART_MS) before.again = now;
+  };
+
+  const joined = (nodes) => [...nodes].map((node) => node.textContent ?? "").join("");
+
+  // A clock, a counter, or dots that come and go: the words stay.
+  const isTick = (record) => {
+    const isText = record.type === "characterData";
+    if (!isText && (record.removedNodes.length === 0 || record.addedNodes.length === 0)) return false;
+    const old = isText ? record.oldValue : joined(record.removedNodes);
+    const made = isText ? record.target.data : joined(record.addedNodes);
+    const [words, others] = [old, made].map((given) => given.replace(/[\d\s\p{P}]/gu, ""));
+    return words === others && (words !== "" || (/\d/.test(old) && /\d/.test(made)));
+  };
+
+  const noteAll = (state, records) => {
+    const now = performance.now();
+    const batch = new Set();
+    for (const record of records) note(state, record, now, batch);
+    if (batch.size > 0) state.watched.batches.push(batch);
+    if (state.watched !== null) noteMatches(state.watched);
+  };
+
+  const note = (state, record, now, batch) => {
+    const { target, type, addedNodes, removedNodes } = record;
+    if (type === "attributes" && !SHOWING.includes(record.attributeName)) return;
+    const { watched } = state;
+    if (watched !== null && isInInput(watched, target)) return;
+    touch(state, target, now);
+    const fresh = watched !== null && isNew(state, target);
+    const counts = watched !== null && !isGoingOn(state, target) && (fresh || !isTick(record));
+    for (const node of addedNodes) state.arrived.set(node, now);
+    const isText = type === "characterData" || [...addedNodes].some((node) => node.nodeType === Node.TEXT_NODE);
+    if (isText || removedNodes.length > 0) state.texts_changed += 1;
+    if (!counts) return;
+    watched.changed = now;
+    watched.changes += 1;
+    // What takes the place of something may be a line about the connection.
+    if (addedNodes.length > 0 && (fresh || removedNodes.length === 0)) watched.grown += 1;
+    for (const node of addedNodes) batch.add(node);
+    if (type === "characterData" || ["hidden", "open"].includes(record.attributeName)) batch.add(target);
+  };
+
+  const noteMatches = (watched) => {
+    for (const element of watched.seen) {
+      if (!element.isConnected || !element.matches(watched.selector)) watched.left.add(element);
+    }
+  };
+
+  // A new match, one that was hidden, or one that went away and came back.
+  const isReady = (watched) => {
+    if (watched.selector === null) return false;
+    noteMatches(watched);
+    return matches(watched.selector, { frames: true }).some(
+      (element) =>
+        !watched.seen.has(element) ||
+        watched.left.has(element) ||
+        (watched.unseen.has(element) && isVisible(element)),
+    );
+  };
+
+  // What is left of a text without layout, punctuation and marks of emphasis.
+  const letters = (given) => given.replace(/[\s\p{P}\p{Sk}~]/gu, "").toLowerCase();
+
+  const textNodes = (root) => {
+    if (root.nodeType === Node.TEXT_NODE) return [root];
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walker.nextNode()) found.push(walker.currentNode);
+    return found;
+  };
+
+  const isShown = (node) => {
+    if (!node.isConnected || node.parentElement?.closest("[aria-busy='true'], script, style, noscript")) return false;
+    const range = node.ownerDocument.createRange();
+    range.selectNodeContents(node);
+    return range.getClientRects().length > 0;
+  };
+
+  // Whether something else has appeared than the input itself, shown as a message of the user.
+  const isAnswered = (watched) => {
+    if (watched.fresh) return true;
+    let echoed = false;
+    const typed = letters(watched.typed);
+    for (const batch of watched.batches) {
+      const shown = new Set([...batch].flatMap((root) => textNodes(root)).filter(isShown));
+      const texts = [...shown].map((node) => letters(node.data)).filter((given) => given !== "");
+      const whole = texts.join("");
+      const added = texts.filter((given) => !watched.texts.has(given)).join("");
+      if (added === "") continue;
+      const bare = whole === typed || added === typed;
+      const decorated = typed !== "" && added.includes(typed) && added.length - typed.length <= DECORATION;
+      if (!bare && (echoed || !decorated)) return true;
+      echoed = true;
+    }
+    return false;
+  };
+
+  const textsOfPage = () =>
+    new Set(roots({ frames: true }).flatMap((root) => textNodes(root)).map((node) => letters(node.data)));
 
   // An inert copy: shadow roots become templates, documents of frames follow their frame.
   const copy = (node, inert) => {
@@ -102,46 +255,56 @@
     }),
 
     // Without frames: drivers type into the page itself.
-    count: (selector) => visibleMatches(selector, { frames: false }).length,
+    count: (selector) => matches(selector, { frames: false }).filter(isVisible).length,
+
+    // Begin to learn what goes on anyway. `texts_changed`: how often texts did.
+    attend: () => {
+      const state = pageState();
+      observe(state);
+      return { texts_changed: state.texts_changed, attended_ms: Math.round(performance.now() - state.began) };
+    },
 
     // Begin to watch what a submission changes. `fresh`: the page is a new one, so all of it has changed.
     watch: ({ selector, typed, fresh }) => {
+      const state = pageState();
+      noteAll(state, state.observer.takeRecords());
       const now = performance.now();
-      const watched = {
+      const seen = fresh || selector === null ? [] : matches(selector, { frames: true });
+      state.watched = {
         selector,
+        fresh,
         typed: typed.replace(/\s+/g, ""),
         input: fresh ? null : focused(),
-        seen: new WeakSet(fresh || selector === null ? [] : visibleMatches(selector, { frames: true })),
-        observed: new WeakSet(),
+        since: now,
+        seen: new Set(seen),
+        unseen: new Set(seen.filter((element) => !isVisible(element))),
+        left: new Set(),
+        texts: textsOfPage(),
+        batches: [],
         changes: fresh ? 1 : 0,
         grown: fresh ? 1 : 0,
         changed: now,
       };
-      watched.observer = new MutationObserver((records) => {
-        const outside = records.filter((record) => !isInInput(watched, record.target));
-        if (outside.length === 0) return;
-        watched.changes += outside.length;
-        watched.grown += outside.filter((record) => record.addedNodes.length > 0).length;
-        watched.changed = performance.now();
-      });
-      Object.defineProperty(window, KEY, { value: watched, configurable: true });
-      observe(watched);
+      state.observed = new WeakSet();
+      observe(state);
       return true;
     },
 
     // What has changed since; null on a page that is not watched.
     changes: () => {
-      const watched = window[KEY];
-      if (!watched) return null;
-      observe(watched);
-      return {
-        input_holds: holdsInput(watched),
-        grown: watched.grown,
-        quiet_ms: watched.changes === 0 ? null : Math.round(performance.now() - watched.changed),
-        ready:
-          watched.selector !== null &&
-          visibleMatches(watched.selector, { frames: true }).some((element) => !watched.seen.has(element)),
-      };
+      const state = window[KEY];
+      if (!state?.watched) return null;
+      observe(state);
+      noteAll(state, state.observer.takeRecords());
+      const { watched } = state;
+      const quiet = watched.changes === 0 ? null : Math.round(performance.now() - watched.changed);
+      return { input_holds: holdsInput(watched), grown: watched.grown, quiet_ms: quiet, ready: isReady(watched) };
+    },
+
+    // Whether there is more than what repeats the input.
+    answered: () => {
+      const watched = window[KEY]?.watched;
+      return watched ? isAnswered(watched) : false;
     },
 
     end_watch: () => {

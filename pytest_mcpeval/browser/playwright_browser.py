@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 CONSOLE_LINES = 2_000
 LAUNCH_MS = 30_000
+STATIC = ("image", "stylesheet", "font", "media", "script", "manifest", "texttrack")
 
 
 class PlaywrightBrowser:
@@ -170,7 +171,7 @@ class PlaywrightPage:
         self._watchdog = watchdog
         self._secrets = secrets_of(authorization)
         self._console: list[str] = []
-        self._sent = 0
+        self._requests: list[str] = []
         self.page: Page = context.new_page()
         self.page.set_default_timeout(ACTION_MS)
         self.page.on("console", self._on_console)
@@ -187,7 +188,8 @@ class PlaywrightPage:
             self._console.append(line)
 
     def _on_request(self, request: Request) -> None:
-        self._sent += request.method != "GET"
+        if request.resource_type not in STATIC:
+            self._requests.append(f"{request.method} {request.url}")
 
     @contextmanager
     def _told(self, what: str, seconds: float = 0) -> Iterator[None]:
@@ -242,9 +244,9 @@ class PlaywrightPage:
         with self._told("no screenshot could be taken"):
             return self.page.screenshot()
 
-    def requests_sent(self) -> int:
-        """How many requests other than GET were made."""
-        return self._sent
+    def requests(self) -> list[str]:
+        """The requests that were made, as ``METHOD URL``."""
+        return list(self._requests)
 
     def wait(self, milliseconds: int) -> None:
         """Let time pass; events of the page are handled meanwhile."""

@@ -27,7 +27,7 @@ ELEMENT_POLL_SECONDS = 0.05
 ELEMENT_ARGUMENTS = ("target", "ref")
 
 _NO_ELEMENT = re.compile(r"does not match any element", re.IGNORECASE)
-_REQUEST = re.compile(r"\[(\w+)\] http")
+_REQUEST = re.compile(r"\[(\w+)\] (http\S+)")
 
 RUN_CODE = ("browser_run_code_unsafe", "browser_run_code")
 
@@ -232,10 +232,10 @@ class McpPage:
             raise PageError(f"no screenshot could be taken: {error}") from None
         return data
 
-    def requests_sent(self) -> int:
-        """How many requests other than GET were made."""
+    def requests(self) -> list[str]:
+        """The requests that were made, as ``METHOD URL``."""
         listed = _REQUEST.findall(self._tools.call("browser_network_requests"))
-        return sum(method != "GET" for method in listed)
+        return [f"{method} {url}" for method, url in listed]
 
     def wait(self, milliseconds: int) -> None:
         """Let time pass."""

@@ -13,18 +13,18 @@ from pytest_mcpeval.browser.control import PageControl, PageError
 from pytest_mcpeval.browser.directive import Directive, PageAction, Step
 from pytest_mcpeval.browser.waiting import POLL_MS, Pause, Submission
 
-TEXT_INPUTS = (
-    ("textarea", "textarea:visible"),
-    (
-        "input[type='text' i], input:not([type])",
-        "input[type='text' i]:visible, input:not([type]):visible",
-    ),
+_EDITABLE = ":enabled:not([readonly]):not([aria-disabled='true']):not([aria-readonly='true'])"
+_FIELDS = (("textarea",), ("input[type='text' i]", "input:not([type])"))
+TEXT_INPUTS = tuple(
+    tuple(", ".join(f"{field}{_EDITABLE}{visible}" for field in fields) for visible in ("", ":visible"))
+    for fields in _FIELDS
 )
 """What counts as the input of a page that declares none: as CSS, and as a selector of visible ones."""
 
 INPUT_WAIT_MS = 10_000
 LOADING_MS = 5_000
 SETTLE_MS = 50
+ATTENTION_MS = 1_000
 READING_ATTEMPTS = 4
 
 
@@ -58,7 +58,9 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
     with progress.step("preconditions"):
         _act(page, directive.preconditions, pause)
     with progress.step("landing"):
+        _persistently(page, "attend", pause)
         _keep(page, folder.landing_screenshot, folder.landing_dom, pause)
+        _attend(page, pause)
     with progress.step("locate_input"):
         selector = directive.input_selector or _text_input(page, pause)
         _type(page, selector, directive.input)
@@ -123,6 +125,13 @@ def _loaded(page: PageControl, pause: Pause) -> None:
         pause(POLL_MS)
 
 
+def _attend(page: PageControl, pause: Pause) -> None:
+    """See what goes on before the input: a page whose texts change is looked at for longer."""
+    found = _persistently(page, "attend", pause)
+    if found["texts_changed"] > 0:
+        pause(max(0, ATTENTION_MS - found["attended_ms"]))
+
+
 def _act(page: PageControl, actions: Sequence[PageAction], pause: Pause) -> None:
     for number, action in enumerate(actions, start=1):
         try:
@@ -141,8 +150,8 @@ def _text_input(page: PageControl, pause: Pause) -> str:
         pause(POLL_MS)
     raise PageError(
         f"no input field was found within {INPUT_WAIT_MS / 1000:g} s: tried textarea:visible, then "
-        "input[type='text']:visible. Name the field by interaction.input_selector, or open it by "
-        "interaction.preconditions"
+        "input[type='text']:visible, without those that are read-only or disabled. Name the field by "
+        "interaction.input_selector, or open it by interaction.preconditions"
     )
 
 

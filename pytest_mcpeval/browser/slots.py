@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_mcpeval.browser.announcing import announce
 from pytest_mcpeval.browser.errors import BrowserError
 
 POLL_SECONDS = 0.05
@@ -36,6 +37,7 @@ class SlotPool:
         self.size = size
         self._directory = directory
         self._last: int | None = None
+        self._has_waited = False
 
     @contextmanager
     def lease(
@@ -57,6 +59,7 @@ class SlotPool:
         started = time.monotonic()
         held = self._try_all(directory, hint)
         if held is None:
+            self._announce_wait()
             when_full()
         while held is None:
             if time.monotonic() - started > longest:
@@ -69,6 +72,13 @@ class SlotPool:
             yield Lease(slot, time.monotonic() - started)
         finally:
             os.close(descriptor)
+
+    def _announce_wait(self) -> None:
+        """Say, once, that this process waits: with more workers than slots each case would."""
+        if not self._has_waited:
+            self._has_waited = True
+            slots = "the only browser slot is" if self.size == 1 else f"all {self.size} browser slots are"
+            announce(f"mcpeval: {slots} in use: process {os.getpid()} waits for one (--mcpeval-pool-size)")
 
     def _locks(self) -> Path:
         directory = self._directory or Path(tempfile.gettempdir(), f"pytest-mcpeval-{os.getuid()}", "slots")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pytest_mcpeval.browser.control import PageControl, PageError
@@ -15,7 +16,31 @@ Pause = Callable[[int], None]
 POLL_MS = 50
 REACTION_MS = (1_000, 1_000, 2_000, 3_000)
 """How long a page may take to react to Enter, before Enter is pressed again."""
+PROMPT_MS = 500
+"""How soon a page asks its server for what Enter is about."""
 MOST_FAILED_POLLS = 6
+
+
+class Traffic:
+    """The requests of a page before Enter, as ``METHOD URL``: what goes on anyway."""
+
+    def __init__(self, before: Sequence[str]) -> None:
+        self._known = Counter(map(_without_query, before))
+
+    def has_new(self, now: Sequence[str], *, sent_only: bool = False) -> bool:
+        """Whether there are requests of a sort that did not go on before. ``sent_only``: none by GET.
+
+        A GET goes on that was made before, any other request that was made twice.
+        """
+        for request in Counter(map(_without_query, now)) - self._known:
+            is_get = request.startswith("GET ")
+            if self._known[request] < (1 if is_get else 2) and not (is_get and sent_only):
+                return True
+        return False
+
+
+def _without_query(request: str) -> str:
+    return request.partition("?")[0]
 
 
 class Submission:
@@ -33,7 +58,8 @@ class Submission:
         """Press Enter until the page takes the input; remarks.
 
         A page that is not connected yet ignores Enter. One that has reacted has let go of the text, shows
-        something new, is another page by now, or has sent something.
+        something new, is another page by now, or has sent something; what went on before Enter is none of
+        these.
 
         Raises:
             PageError: The page did not react.
@@ -54,15 +80,21 @@ class Submission:
 
     def _press(self, patience: int) -> bool:
         self._watch(fresh=False)
-        sent = self._page.requests_sent()
+        traffic = Traffic(self._page.requests())
         self._pressed = time.monotonic()
         self._page.press_enter()
-        while self._elapsed() < patience:
+        asked = None
+        while True:
             changes = self._changes()
             if not changes["input_holds"] or changes["grown"] > 0:
                 return True
+            if asked is None and self._elapsed() >= min(PROMPT_MS, patience):
+                asked = traffic.has_new(self._page.requests())
+            if self._elapsed() >= patience:
+                break
             self._pause(POLL_MS)
-        return self._page.requests_sent() > sent
+        # What is asked later by GET may be a page that is still loading.
+        return bool(asked) or traffic.has_new(self._page.requests(), sent_only=True)
 
     def wait(self) -> list[str]:
         """Wait for the answer: until `response_ready`, at most `response_wait_ms` since Enter; remarks."""
@@ -71,11 +103,30 @@ class Submission:
             self._pause(max(0, bound - self._elapsed()))
             return []
         while self._elapsed() < bound:
-            if _is_ready(self._changes(), ready):
+            if self._is_ready(self._changes(), ready):
                 self._page.command("end_watch")
                 return []
             self._pause(min(POLL_MS, max(1, bound - self._elapsed())))
-        return [f"response_ready did not come true within response_wait_ms ({bound} ms)"]
+        return [f"response_ready did not come true within response_wait_ms ({bound} ms){self._hint(ready)}"]
+
+    def _is_ready(self, changes: dict[str, Any], ready: ResponseReady) -> bool:
+        if ready.selector is not None:
+            return bool(changes["ready"])
+        quiet = changes["quiet_ms"]
+        is_quiet = quiet is not None and ready.dom_quiet_ms is not None and quiet >= ready.dom_quiet_ms
+        return is_quiet and self._has_answer()
+
+    def _has_answer(self) -> bool:
+        """Whether more appeared than the input itself; on a page that cannot be asked just now, not yet."""
+        try:
+            return bool(self._page.command("answered"))
+        except PageError:
+            return False
+
+    def _hint(self, ready: ResponseReady) -> str:
+        if ready.dom_quiet_ms is None or self._has_answer():
+            return ""
+        return ": no text appeared but what repeats the input"
 
     def _elapsed(self) -> int:
         return round((time.monotonic() - self._pressed) * 1000)
@@ -102,10 +153,3 @@ class Submission:
             return unknown
         self._failed_polls = 0
         return found or unknown
-
-
-def _is_ready(changes: dict[str, Any], ready: ResponseReady) -> bool:
-    if ready.selector is not None:
-        return bool(changes["ready"])
-    quiet = changes["quiet_ms"]
-    return quiet is not None and ready.dom_quiet_ms is not None and quiet >= ready.dom_quiet_ms

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.cli.project import root_directory, runtime_at
+from pytest_mcpeval.options import call_budget, minutes
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard
@@ -28,12 +29,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "guard", help="serve a session's servers behind the guard, over stdio", description=DESCRIPTION
     )
     parser.add_argument("file", metavar="FILE", help="the session file")
-    parser.add_argument("--scenario", metavar="ID", default="S1", help="whose budget counts (default: S1)")
+    parser.add_argument("--scenario", metavar="ID", help="whose budget counts (default: the first)")
     parser.add_argument(
         "--transcript", metavar="FILE", default="transcript.jsonl", help="default: transcript.jsonl, here"
     )
-    parser.add_argument("--call-budget", metavar="N", type=int, help="default: that of the session file")
-    parser.add_argument("--wallclock-budget", metavar="MINUTES", type=float, help="default: as above")
+    parser.add_argument("--call-budget", metavar="N", type=call_budget, help="default: that of the file")
+    parser.add_argument("--wallclock-budget", metavar="MINUTES", type=minutes, help="default: as above")
     parser.add_argument("--rootdir", metavar="DIR", help="root directory (default: as pytest finds it)")
     return parser
 
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Serve until the client is gone."""
     from pytest_mcpeval.kinds.session.spec import SessionSuite
     from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.loading.wording import shown
     from pytest_mcpeval.servers.errors import ServerConfigError
 
     path = Path(options.file).absolute()
@@ -55,7 +57,13 @@ def run(options: argparse.Namespace) -> int:
     if not isinstance(suite, SessionSuite):
         print(f"{options.prog}: {options.file} is no session file", file=sys.stderr)
         return 2
-    return _serve(_guard(suite, options, runtime), options.scenario, runtime)
+    known = [planned.id for planned in suite.scenarios]
+    scenario = options.scenario or known[0]
+    if scenario not in known:
+        problem = f"--scenario {shown(scenario)}: {options.file} has {', '.join(known)}"
+        print(f"{options.prog}: {problem}", file=sys.stderr)
+        return 2
+    return _serve(_guard(suite, options, runtime), scenario, runtime)
 
 
 def _guard(suite: SessionSuite, options: argparse.Namespace, runtime: Runtime) -> Guard:
@@ -97,7 +105,7 @@ def _not_begun(toolbox: Toolbox) -> str:
     """Why an existing transcript cannot be continued, or an empty text."""
     from pytest_mcpeval.loading import DataFileError
 
-    path = toolbox.guard.transcript.path
+    path = toolbox.transcript_path
     try:
         ended = toolbox.abort_reason
     except DataFileError as error:

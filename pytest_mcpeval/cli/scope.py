@@ -50,9 +50,11 @@ def _run(options: argparse.Namespace) -> int:
     name = evaluation_name(options.name or only_unfinished(root, "--name"))
     runtime, folder, talk = runtime_at(root), Folder(root, name), evaluations.conversation()
     try:
+        out = evaluations.out_file(options, root, name)
+        _require_evaluation(folder)
         with folder.locked():
             file = _state(folder)
-            out = evaluations.out_file(options, root, name)
+            _require_new(out)
             proposals = _own_scenarios(options, file, talk)
             if not proposals:
                 return evaluations.told(f"{options.prog}: no scenario, so there is nothing to evaluate", 1)
@@ -67,15 +69,27 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _state(folder: Folder) -> StateFile:
+def _require_evaluation(folder: Folder) -> None:
+    """Before anything is locked, which makes the folder."""
     from pytest_mcpeval.kinds.base import TargetError
-    from pytest_mcpeval.kinds.session.state import StateFile
 
     if not folder.state.is_file():
         raise TargetError(
             f"there is no evaluation {folder.name!r}: begin it with "
             f"pytest-mcpeval interview --name {folder.name}"
         )
+
+
+def _require_new(out: Path) -> None:
+    """Before anybody is asked: no answer must be lost at the end."""
+    if out.exists():
+        raise ValueError(f"{out} exists already, and is not overwritten: name another file with --out")
+
+
+def _state(folder: Folder) -> StateFile:
+    from pytest_mcpeval.kinds.base import TargetError
+    from pytest_mcpeval.kinds.session.state import StateFile
+
     file = StateFile.read(folder.state)
     if file.state.status != "scoping":
         raise TargetError(
@@ -101,6 +115,7 @@ def _own_scenarios(options: argparse.Namespace, file: StateFile, talk: Conversat
 def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[Manifest]]:
     """The tools of the servers that may be called; one that does not answer has none."""
     from pytest_mcpeval.kinds.session.edge_cases import Manifest
+    from pytest_mcpeval.kinds.session.safety_rules import classify
     from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
 
     attached = evaluations.discovered(runtime, out).attached
@@ -114,7 +129,12 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
             print(f"no edge cases of {scope.mcp_name}: {error}")
             continue
         found[scope.mcp_name] = [
-            Manifest(tool.name, tuple(tool.input_schema.get("properties", {}))) for tool in tools
+            Manifest(
+                tool.name,
+                tuple(tool.input_schema.get("properties", {})),
+                reads=classify(tool.name, tool).effect == "read",
+            )
+            for tool in tools
         ]
     return found
 
@@ -123,7 +143,6 @@ def _written(folder: Folder, file: StateFile, approved: Approved, out: Path) -> 
     from pytest_mcpeval.baseline import write_atomically
     from pytest_mcpeval.kinds.session.scenarios_file import scenarios_file
 
-    if out.exists():
-        raise ValueError(f"{out} exists already, and is not overwritten: name another file with --out")
+    _require_new(out)
     write_atomically(out, scenarios_file(file.state, approved))
     file.update(status="scoped", scenarios=approved.records())

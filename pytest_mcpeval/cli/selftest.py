@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.proofs import Proof
     from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
     from pytest_mcpeval.kinds.security.spec import SecuritySuite
+    from pytest_mcpeval.runtime import Runtime
 
 DESCRIPTION = """\
 Spoil what is evaluated on purpose, and see whether the metrics and the gates notice. An unchanged search or
@@ -39,7 +40,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="golden sets and labelled corpora")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="golden sets and labelled corpora, or directories of them (default: datasets/)",
+    )
     parser.add_argument("--rootdir", metavar="DIR", help="root directory (default: as pytest finds it)")
     return parser
 
@@ -51,16 +57,22 @@ def run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.text import visible
 
-    missing = [path for path in options.paths if not Path(path).is_file()]
+    root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
+    runtime = runtime_at(root)
+    paths = options.paths or [str(directory) for directory in runtime.settings.datasets]
+    missing = [path for path in paths if not Path(path).exists()]
     if missing:
         print(f"{options.prog}: no such file: {visible(', '.join(missing))}", file=sys.stderr)
         return 2
-    root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
-    runtime = runtime_at(root)
+    files = [file for path in paths for file in _files(Path(path), runtime)]
+    if not files:
+        message = f"{options.prog}: no golden set and no labelled corpus in {', '.join(paths)}"
+        print(visible(message), file=sys.stderr)
+        return 2
     failed = 0
-    for path in options.paths:
+    for path in files:
         try:
-            suite = runtime.suite(Path(path).absolute())
+            suite = runtime.suite(path.absolute())
         except DataFileError as error:
             print(runtime.described(error), file=sys.stderr)
             return 1
@@ -74,6 +86,36 @@ def run(options: argparse.Namespace) -> int:
             print(f"{options.prog}: {visible(str(error))}", file=sys.stderr)
             return 1
     return 1 if failed else 0
+
+
+def _files(path: Path, runtime: Runtime) -> list[Path]:
+    """The file itself, or the golden sets and corpora below a directory, and files that cannot be read."""
+    from pytest_mcpeval.cli.validate import data_files
+    from pytest_mcpeval.project_file import PROJECT_FILE_NAME
+
+    if path.is_file():
+        return [path]
+    found = (file for file in data_files(path, runtime) if file.name != PROJECT_FILE_NAME)
+    return [file for file in found if _may_be_spoilt(file, runtime)]
+
+
+def _may_be_spoilt(file: Path, runtime: Runtime) -> bool:
+    from pytest_mcpeval.baseline import is_baseline
+    from pytest_mcpeval.loading import DataFileError, load
+    from pytest_mcpeval.recognising import recognise
+
+    try:
+        document = load(file)
+    except DataFileError:
+        # Told when its turn comes.
+        return True
+    if is_baseline(document.data):
+        return False
+    try:
+        kind, shape = recognise(document, runtime.kinds)
+    except DataFileError:
+        return False
+    return shape == "suite" and kind.name in ("retrieval", "security")
 
 
 def _proven(suite: RetrievalSuite | SecuritySuite, root: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ DESCRIPTION = """\
 Start servers, list their tools, and write them as a tool corpus for golden sets: sorted, with schemas, and
 with the versions the servers gave. With --check, write nothing: compare the tools with those of a corpus.
 """
+
+SUFFIXES = (".json", ".yaml", ".yml")
 
 Row = Mapping[str, Any]
 
@@ -45,13 +47,22 @@ def run(options: argparse.Namespace) -> int:
         servers = read_servers_file(Path(options.servers).absolute()).servers
         if problem := _unknown(options.names, servers):
             return _told(f"{options.prog}: {problem}", 2)
+        if options.out and (
+            problem := _unfit_file(Path(options.out)) or _unfit_version(options.corpus_version)
+        ):
+            return _told(f"{options.prog}: {problem}", 2)
         chosen = {name: servers[name] for name in options.names or sorted(servers)}
         rows, said = _listed(chosen)
         if options.check:
             return _checked(Path(options.check), rows, chosen, whole=not options.names)
     except (CallError, DataFileError, ServerConfigError, ServerStartError) as error:
         return _told(f"{options.prog}: {error}", 1)
-    return _written(Path(options.out), rows, said, options.corpus_version)
+    if problems := _problems(rows):
+        return _told(f"{options.prog}: nothing was written:\n" + "\n".join(problems), 1)
+    try:
+        return _written(Path(options.out), rows, said, options.corpus_version)
+    except OSError as error:
+        return _told(f"{options.prog}: cannot write {options.out}: {error.strerror or error}", 1)
 
 
 def _told(message: str, code: int) -> int:
@@ -69,6 +80,39 @@ def _unknown(names: Iterable[str], servers: Mapping[str, ServerDefinition]) -> s
     if missing is not None:
         return f"no server {missing!r} is defined{suggestion(missing, servers)} (defined: {known})"
     return "" if servers else "no server is defined in the file"
+
+
+def _unfit_file(path: Path) -> str:
+    """Why a corpus cannot be read from such a file, or an empty text."""
+    if path.is_dir():
+        return f"--out {path} is a directory: name a file in it"
+    if path.suffix.lower() not in SUFFIXES:
+        return f"--out {path}: expected a file name that ends with {' or '.join(SUFFIXES)}"
+    return ""
+
+
+def _unfit_version(version: str | None) -> str:
+    return "--corpus-version is empty: leave it out, or say one" if version == "" else ""
+
+
+def _problems(rows: Sequence[Row]) -> list[str]:
+    """Why the tools make no corpus that can be read: a line for each."""
+    from pydantic import ValidationError
+
+    from pytest_mcpeval.kinds.retrieval.schema import ToolModel
+
+    found = [] if rows else ["the servers have no tools, and a corpus has one at least"]
+    seen: set[str] = set()
+    for row in rows:
+        if row["tool_id"] in seen:
+            found.append(f"{row['tool_id']}: the server lists this tool twice")
+        seen.add(row["tool_id"])
+        try:
+            ToolModel.model_validate(row)
+        except ValidationError as error:
+            texts = {str(one["loc"][0]): str(one["msg"]) for one in error.errors()}
+            found += [f"{row['tool_id']}: {key}: {text}" for key, text in texts.items()]
+    return found
 
 
 def _listed(definitions: Mapping[str, ServerDefinition]) -> tuple[list[Row], dict[str, Any]]:

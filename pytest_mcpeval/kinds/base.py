@@ -141,6 +141,10 @@ class Kind(ABC, Generic[SpecT]):
     def recognise(self, data: Any) -> Shape | None:
         """Whether a document has this kind's shape."""
 
+    def is_read_by_another(self, document: Document, root: Path) -> bool:
+        """Whether a document of this kind's shape is part of another data file's suite, and none itself."""
+        return False
+
     @abstractmethod
     def load(self, document: Document, place: Place) -> Suite[SpecT]:
         """The suite in a document.
@@ -181,6 +185,10 @@ class Kind(ABC, Generic[SpecT]):
     @abstractmethod
     def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:
         """The text shown for a case that did not pass: checks, arguments, answer, excerpt of the file."""
+
+    def exhibits(self, sample: Sample) -> list[Table]:
+        """What a person may want to see of a case beside its checks, the same in every run."""
+        return []
 
     @abstractmethod
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:

@@ -41,9 +41,16 @@ class HtmlReport:
         """Attach checks and evidence to the report of a case."""
         text = getattr(report, SAMPLES_ATTRIBUTE, None)
         if text is not None:
-            evidence = "".join(_evidence_of_all(samples_from_json(text)))
+            evidence = "".join(self._evidence_of_all(samples_from_json(text)))
             extras = [*getattr(report, "extras", []), *([_extra(evidence)] if evidence else [])]
             setattr(report, "extras", extras)  # noqa: B010
+
+    def _evidence_of_all(self, samples: Sequence[Sample]) -> Iterator[str]:
+        for sample in samples:
+            if len(samples) > 1:
+                yield f'<p style="{LABEL}">{shown(sample.id)}: {shown(sample.label or sample.outcome)}</p>'
+            yield from _evidence(sample)
+            yield from map(_table, self._reporter.runtime.kind(sample.kind).exhibits(sample))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_header(self, cells: list[str]) -> None:
@@ -119,13 +126,6 @@ def _rows(table: Table) -> Iterator[str]:
         name, *others, last = row.cells
         figures = [*(shown(cell) for cell in others), coloured(last, TONES[row.tone])]
         yield f"<tr>{cells(shown(name))}{cells(*figures, style=FIGURE)}</tr>"
-
-
-def _evidence_of_all(samples: Sequence[Sample]) -> Iterator[str]:
-    for sample in samples:
-        if len(samples) > 1:
-            yield f'<p style="{LABEL}">{shown(sample.id)}: {shown(sample.label or sample.outcome)}</p>'
-        yield from _evidence(sample)
 
 
 def _evidence(sample: Sample) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.gates import GateResult, gate_nodeid
-from pytest_mcpeval.samples import Check, Sample, plain, to_json
+from pytest_mcpeval.samples import NOT_PASSED, Check, Sample, plain, to_json
 
 if TYPE_CHECKING:
     from pytest_mcpeval.evaluation import Evaluation, SuiteResult
@@ -140,7 +140,7 @@ def _steady_message(sample: Sample) -> str:
 
 
 def _is_failure(sample: Sample) -> bool:
-    return sample.outcome in ("failed", "inconclusive", "tolerated", "error")
+    return sample.outcome in NOT_PASSED
 
 
 def _failure(sample: Sample) -> dict[str, Any]:

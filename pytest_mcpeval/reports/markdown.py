@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mcpeval.baseline import write_atomically
+from pytest_mcpeval.samples import NOT_PASSED
 from pytest_mcpeval.tables import Table
 from pytest_mcpeval.text import escaped_markdown as escaped
 
@@ -46,9 +47,9 @@ def _gates(evaluation: Evaluation) -> Iterator[str]:
         yield f"| {name} | {gate.verdict.replace('_', ' ')} | {escaped(gate.message)} |"
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: Table, level: str = "##") -> Iterator[str]:
     yield ""
-    yield f"## {escaped(table.title)}"
+    yield f"{level} {escaped(table.title)}"
     yield ""
     yield f"| {' | '.join(escaped(cell) for cell in table.header)} |"
     yield f"|---|{'---:|' * (len(table.header) - 1)}"
@@ -61,13 +62,16 @@ def _failures(evaluation: Evaluation) -> Iterator[str]:
         (suite.key, sample)
         for suite in evaluation.suites
         for sample in suite.samples
-        if sample.outcome in ("failed", "inconclusive", "tolerated", "error")
+        if sample.outcome in NOT_PASSED
     ]
+    exhibits = {suite.key: suite.exhibits for suite in evaluation.suites}
     if failed:
         yield ""
         yield "## Failures"
     for key, sample in failed:
         yield from _failure(key, sample)
+        for exhibit in exhibits[key].get(sample.id, ()):
+            yield from _table(exhibit, "####")
 
 
 def _failure(key: str, sample: Sample) -> Iterator[str]:

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_mcpeval.gates import names
 from pytest_mcpeval.repeating import WORST_FIRST
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.samples import NOT_PASSED, Sample
 
 
 def not_passed(samples: Iterable[Sample]) -> list[Sample]:
     """The samples of cases that have something to explain."""
-    return [
-        sample for sample in samples if sample.outcome in ("failed", "error", "inconclusive", "tolerated")
-    ]
+    return [sample for sample in samples if sample.outcome in NOT_PASSED]
 
 
 def word_of(sample: Sample) -> str:

@@ -85,8 +85,9 @@ class _Section:
         for table in tables:
             self._table(table)
 
-    def _table(self, table: Table) -> None:
+    def _table(self, table: Table, indent: str = "") -> None:
         widths = self._widths(table)
+        self._reporter.write(indent)
         if any(table.header):
             figures = _figures(table.header[1:], widths[1:])
             self._reporter.write(f"{table.title:<{widths[0] + 2}}", bold=True)
@@ -94,6 +95,7 @@ class _Section:
         else:
             self._reporter.write_line(table.title, bold=True)
         for row in table.rows:
+            self._reporter.write(indent)
             self._row(row, widths)
 
     def _widths(self, table: Table) -> list[int]:
@@ -110,18 +112,20 @@ class _Section:
         self._reporter.write(cells[-1], **MARKUP[row.tone])
         self._reporter.write_line("")
 
-    def tolerated(self, lines: Sequence[str]) -> None:
-        if not lines:
+    def tolerated(self, cases: Sequence[tuple[str, Sequence[Table]]]) -> None:
+        if not cases:
             return
-        self._reporter.write_line(f"Tolerated ({len(lines)}; gates decide)", bold=True)
-        shown = lines if self._verbose else lines[:SHOWN_TOLERATED]
-        for line in shown:
+        self._reporter.write_line(f"Tolerated ({len(cases)}; gates decide)", bold=True)
+        shown = cases if self._verbose else cases[:SHOWN_TOLERATED]
+        for line, exhibits in shown:
             text = " ".join(visible(line).split())
             room = self._width - 3
             clipped = text if self._verbose or len(text) <= room else f"{text[: room - 1]}…"
             self._reporter.write_line(f"  {clipped}")
-        if len(shown) < len(lines):
-            self._reporter.write_line(f"  … and {len(lines) - len(shown)} more (-v lists all)")
+            for table in exhibits if self._verbose else ():
+                self._table(table, indent="    ")
+        if len(shown) < len(cases):
+            self._reporter.write_line(f"  … and {len(cases) - len(shown)} more (-v lists all)")
 
     def inconclusive(self, reports: Sequence[pytest.TestReport]) -> None:
         if not reports:
@@ -183,9 +187,11 @@ def _clipped(name: str, width: int) -> str:
     return f"{name[:head]}…{name[head + 1 - width :]}"
 
 
-def _tolerated(evaluation: Evaluation) -> Iterable[str]:
+def _tolerated(evaluation: Evaluation) -> Iterable[tuple[str, Sequence[Table]]]:
+    """What is said of each tolerated case, and what can be shown beside it."""
     for suite in evaluation.suites:
         for sample in suite.samples:
             if sample.outcome == "tolerated":
                 label = f"{sample.label} " if sample.label else ""
-                yield f"{label}{suite.key}::{sample.id}: {sample.message}"
+                text = f"{label}{suite.key}::{sample.id}: {sample.message}"
+                yield text, suite.exhibits.get(sample.id, ())

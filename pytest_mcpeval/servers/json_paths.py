@@ -53,33 +53,36 @@ def nodes(path: str, value: Any) -> list[tuple[str, Any]]:
     return [(_NAME.sub(r".\1", match.path), match.obj) for match in compile_path(path).finditer(value)]
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str, *, with_nan: bool = False) -> Any:
     """The value of a JSON text; NaN and infinities are not JSON.
+
+    With ``with_nan`` they are read all the same: programs in Python write them unless they are told not to.
 
     Raises:
         ValueError: The text is not JSON, or nests too deep.
     """
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=float if with_nan else _no_constant)
     except RecursionError:
         raise ValueError("it nests too deep") from None
 
 
-def json_answer(response: Response) -> Any:
+def json_answer(response: Response, *, with_nan: bool = False) -> Any:
     """The JSON value of a response: its structured content, or its text when there is none.
 
     Structured content that only wraps the text (``{"result": "[1, 2]"}``, as Python servers send it for a
-    tool that returns a text) gives way to an array or object in that text.
+    tool that returns a text) gives way to an array or object in that text. ``with_nan`` is
+    as for `parse_json`.
 
     Raises:
         ValueError: There is no structured content, and the text is not JSON.
     """
     if response.structured is None:
-        return parse_json(response.text)
+        return parse_json(response.text, with_nan=with_nan)
     if response.structured != {"result": response.text}:
         return response.structured
     try:
-        inner = parse_json(response.text)
+        inner = parse_json(response.text, with_nan=with_nan)
     except ValueError:
         return response.structured
     return inner if isinstance(inner, (dict, list)) else response.structured

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,18 @@ def test_declared_ids_are_taken_if_they_tell_entries_apart(folder: CaseFolder) -
     extract(ui({"routing_decisions": alike}, ("routing_decisions",)), folder)
     found = evidence.read_routing_decisions(folder) or ()
     assert [route.span_id for route in found] == ["ui-step-001", "ui-step-002"]
+
+
+def test_arguments_with_a_number_too_large_are_left_out(folder: CaseFolder) -> None:
+    listed = "".join(
+        f"<li class=call id={name}><b>search</b><pre>{{{json.dumps('limit')}: {number}}}</pre></li>"
+        for name, number in (("a", "1e999"), ("b", "NaN"), ("c", "1e9"))
+    )
+    folder.after_submit_dom.write_text(listed, encoding="utf-8")
+    (note,) = extract(ui({"tool_calls": CALLS}, ("tool_calls",)), folder)
+    assert note.endswith("arguments: 2 of 3 entries hold no JSON object: left out")
+    found = evidence.read_tool_calls(folder) or ()
+    assert [call.arguments for call in found] == [None, None, {"limit": 1e9}]
 
 
 def test_only_what_is_exposed_is_read(folder: CaseFolder) -> None:

@@ -52,6 +52,10 @@ def chat(input_html: str = TEXTAREA, extra: str = "", script: str = "") -> str:
 PAGES = {
     "/chat": chat(),
     "/text": chat('<input type="number"><input type="text" id="input">'),
+    "/locked": chat(
+        "<textarea readonly></textarea><fieldset disabled><textarea></textarea></fieldset>"
+        '<input readonly><input type="text" aria-disabled="true"><input id="input">'
+    ),
     "/editable": chat('<div id="input" contenteditable style="width: 9em; height: 2em"></div>'),
     "/alert": chat(script='alert("welcome");'),
     "/cookie": chat(script='say(`cookie: ${document.cookie}`, "seen"); document.cookie = "seen=before";'),

@@ -85,6 +85,7 @@ def test_actions_before_the_input_and_after_the_answer(visit: MakeVisit) -> None
     ("page", "selector"),
     [
         pytest.param("/text", None, id="first-visible-text-input"),
+        pytest.param("/locked", None, id="first-that-can-be-typed-into"),
         pytest.param("/editable", "#input", id="declared-contenteditable"),
     ],
 )
@@ -129,6 +130,107 @@ def test_a_page_that_ignores_enter_for_ever_is_an_error(
     made = visit("/chat?deaf=600000")
     assert made.error.startswith("submit: the page ignored Enter, pressed 2 times within 1.5 s: the input ")
     assert made.result.completed == STEPS[:5]
+
+
+STATUS = """
+const status = document.querySelector("#status"), tips = ["Connecting", "Hold on", "Almost there"];
+let ticks = 0;
+const tick = () => { status.textContent = number("tips") ? tips[ticks++ % 3] : `at ${Date.now()}`; };
+tick();
+setInterval(tick, number("every"));
+"""
+MOVING = chat(extra='<p id="status"></p>', script=STATUS)
+KEEPING = """<!doctype html><p id="log"></p><textarea id="input"></textarea><script>
+setInterval(() => fetch("/poll"), 150);
+document.querySelector("#input").addEventListener("keydown", async (event) => {
+  event.preventDefault();
+  await fetch(`/held?q=${event.target.value}`);
+});
+</script>"""
+
+
+def test_what_goes_on_anyway_is_no_reaction_to_enter(visit: MakeVisit, site: Site) -> None:
+    site.pages["/moving"] = MOVING
+    made = visit("/moving?deaf=2500&every=100")
+    assert made.answer.count("answer 1 to hello") == 1
+    [note] = made.result.notes
+    assert note.startswith("the page reacted to Enter only when pressed")
+
+
+@pytest.mark.parametrize("query", ["every=200", "every=1000", "every=300&tips=1", "every=900&tips=1"])
+def test_a_page_that_moves_and_ignores_enter_for_ever_is_an_error(
+    visit: MakeVisit, site: Site, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr("pytest_mcpeval.browser.waiting.REACTION_MS", (500, 1_500))
+    site.pages["/moving"] = MOVING
+    made = visit(f"/moving?deaf=600000&{query}")
+    assert made.error.startswith("submit: the page ignored Enter, pressed 2 times within 2 s: the input ")
+    assert made.result.completed == STEPS[:5]
+
+
+def test_a_page_that_keeps_the_text_and_shows_something_new(visit: MakeVisit, site: Site) -> None:
+    script = STATUS + """input.addEventListener("keydown", () => { input.value = "hello"; });"""
+    site.pages["/moving"] = chat(extra='<p id="status"></p>', script=script)
+    made = visit("/moving?every=100&delay=100")
+    assert made.answer.count("answer 1 to hello") == 1
+    assert made.result.notes == ()
+
+
+def test_a_page_that_keeps_the_text_and_asks_its_server(visit: MakeVisit, site: Site) -> None:
+    site.pages["/keeping"] = KEEPING
+    made = visit("/keeping")
+    assert made.result.error is None
+    assert made.result.notes == ()
+    assert [path for path, _ in site.seen].count("/held") == 1
+
+
+def test_the_own_message_is_no_answer(visit: MakeVisit, site: Site) -> None:
+    ready = ResponseReady(dom_quiet_ms=300)
+    made = visit("/chat?delay=1500", input="**Who** is Ada?", response_wait_ms=60_000, response_ready=ready)
+    assert "answer 1" in made.answer
+    assert _seconds(made.result.started, made.result.ended) < 45
+    # The message with name and time; dots before the answer; a clock.
+    site.pages["/named"] = chat(
+        extra='<p id="status"></p>',
+        script=STATUS
+        + """input.addEventListener("keydown", () => {
+          const line = log.lastElementChild;
+          line.innerHTML = `<b>You</b> <time>10:42</time><p>${line.textContent}</p><button>Edit</button>`;
+          const dots = document.createElement("p");
+          log.append(dots);
+          setInterval(() => { dots.textContent += "."; }, 100);
+          setTimeout(() => dots.remove(), 1000);
+        });""",
+    )
+    made = visit("/named?delay=1000&every=100", response_wait_ms=60_000, response_ready=ready)
+    assert "answer 1" in made.answer
+    assert _seconds(made.result.started, made.result.ended) < 45
+    made = visit("/chat?delay=60000", response_wait_ms=900, response_ready=ready)
+    assert made.result.notes == (
+        "response_ready did not come true within response_wait_ms (900 ms): no text appeared but what "
+        "repeats the input",
+    )
+
+
+@pytest.mark.parametrize(
+    ("selector", "begin", "end"),
+    [
+        pytest.param("#send:not([disabled])", "send.disabled = true;", "send.disabled = false;", id="back"),
+        pytest.param(".done", "", "log.insertAdjacentHTML('beforeend', '<i class=done></i>');", id="empty"),
+        pytest.param("#hidden", "", "document.querySelector('#hidden').style.display = '';", id="shown"),
+    ],
+)
+def test_matches_that_are_back_or_empty_or_shown_end_the_wait(
+    visit: MakeVisit, site: Site, selector: str, begin: str, end: str
+) -> None:
+    script = f"""const send = document.querySelector("#send");
+    input.addEventListener("keydown", () => {{ {begin} setTimeout(() => {{ {end} }}, 700); }});"""
+    site.pages["/ending"] = chat(extra='<button id="send">send</button>', script=script)
+    fields = {"input_selector": "#input", "response_wait_ms": 60_000}
+    made = visit("/ending?delay=600", response_ready=ResponseReady(selector=selector), **fields)
+    assert "answer 1" in made.answer
+    assert made.result.notes == ()
+    assert _seconds(made.result.started, made.result.ended) < 45
 
 
 def test_an_answer_on_another_page(visit: MakeVisit) -> None:

@@ -228,3 +228,9 @@ def test_example_python_tests_pass(pytester: pytest.Pytester) -> None:
     pytester.makefile(".yaml", mcpeval='servers: {docs: {module: "docs_for_example:server"}}')
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
     pytester.runpytest_subprocess("--mcpeval", "-W", "error").assert_outcomes(passed=3)
+
+
+def test_every_benchmark_is_listed() -> None:
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    names = [path.name for path in (ROOT / "benchmarks").glob("*.py")]
+    assert [name for name in names if name not in page] == []

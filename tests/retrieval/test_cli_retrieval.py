@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_mcpeval.cli import main
+from pytest_mcpeval.kinds.retrieval.gates import GateSettings
 from pytest_mcpeval.kinds.retrieval.load import load_corpus
-from tests.retrieval.golden import GoldenProject
+from pytest_mcpeval.kinds.retrieval.rankings import Ranking
+from pytest_mcpeval.kinds.retrieval.selftest import Answers, selftest_of_answers
+from tests.retrieval.golden import TOOLS, GoldenProject, rank, tool
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ["git", "memory", "time"]
@@ -28,7 +32,11 @@ def test_selftest_fails_where_gates_would_notice_nothing(
     blind = {"tolerance": {"recall_at_5": 1}, "significance": {}, "max_lost": 1000}
     GoldenProject.at(tmp_path, retriever="bm25", gates=blind)
     assert main(["selftest", str(tmp_path / "datasets/golden_v1.json"), "--rootdir", str(tmp_path)]) == 1
-    assert "✗ shuffled rankings trip a gate" in capsys.readouterr().out
+    assert "✗" in capsys.readouterr().out
+    rankings = [Ranking(f"q{number}", rank(number, 1), {tool(TOOLS[number]): 1}) for number in range(9)]
+    settings = GateSettings(tolerance={"recall_at_5": 1}, significance={}, max_lost=1000)
+    proofs = {one.name: one for one in selftest_of_answers(Answers(rankings, rankings, 10, settings))}
+    assert proofs["shuffled rankings trip a gate"].holds is False
 
 
 def test_selftest_spoils_the_answers_of_a_search_of_ones_own(
@@ -57,6 +65,31 @@ def test_selftest_takes_golden_files_only(tmp_path: Path, capsys: pytest.Capture
     assert main(["selftest", str(tmp_path / "datasets/tools_v1.json"), "--rootdir", str(tmp_path)]) == 2
     assert "is no golden set and no labelled corpus" in capsys.readouterr().err
     assert main(["selftest", str(tmp_path / "missing.json")]) == 2
+
+
+def test_selftest_finds_the_files_of_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = GoldenProject.at(tmp_path, retriever="bm25")
+    made.project.write_json("datasets/scenarios.yaml", {"tests": [{"id": "a"}]})
+    made.project.write_json("datasets/baseline_v1.json", {"kind": "baseline"})
+    monkeypatch.chdir(tmp_path)
+    for arguments in ([], ["datasets"], ["."]):
+        main(["selftest", *arguments])
+        found = capsys.readouterr()
+        assert found.out.splitlines()[0] == "datasets/golden_v1.json (12 queries, bm25)"
+        assert not found.err
+    (tmp_path / "empty").mkdir()
+    assert main(["selftest", "empty"]) == 2
+    assert "no golden set and no labelled corpus in empty" in capsys.readouterr().err
+
+
+def test_shuffling_lists_of_one_tool_proves_nothing() -> None:
+    rankings = [Ranking(f"q{number}", [tool("one")], {tool("one"): 1}) for number in range(9)]
+    proofs = {proof.name: proof for proof in selftest_of_answers(Answers(rankings, rankings, 10))}
+    found = proofs["shuffled rankings trip a gate"]
+    assert found.holds is None
+    assert "the lists are too short" in found.message
 
 
 def test_snapshot_freezes_servers_and_tells_drift(
@@ -100,3 +133,52 @@ def test_snapshot_names_what_is_wrong(
     assert main(["snapshot", "--servers", str(broken), "--out", str(out)]) == 1
     assert "no-such-program" in capsys.readouterr().err
     assert not out.exists()
+
+
+ODD_SERVER = """
+import sys
+
+from mcp.server import MCPServer
+
+server = MCPServer("odd", log_level="ERROR")
+if "bare" not in sys.argv:
+
+    @server.tool(name="two words")
+    def two_words() -> str:
+        return ""
+
+
+server.run("stdio")
+"""
+
+
+def test_snapshot_writes_no_corpus_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "odd.py").write_text(ODD_SERVER, "utf-8")
+    started = {"command": sys.executable, "args": ["odd.py"]}
+    bare = {**started, "args": ["odd.py", "bare"]}
+    servers = {"mcpServers": {"odd": started, "bare": bare}}
+    (tmp_path / ".mcp.json").write_text(json.dumps(servers), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    wrong = {
+        "odd:two words: tool": (["odd", "--out", "tools.json"], 1),
+        "the servers have no tools": (["bare", "--out", "tools.json"], 1),
+        "expected a file name that ends with .json": (["odd", "--out", "tools"], 2),
+        "is a directory": (["odd", "--out", "."], 2),
+        "--corpus-version is empty": (["odd", "--out", "tools.json", "--corpus-version", ""], 2),
+    }
+    for message, (arguments, status) in wrong.items():
+        assert main(["snapshot", *arguments]) == status, message
+        assert message in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_snapshot_says_where_it_cannot_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "file").write_text("", "utf-8")
+    assert main(["snapshot", "time", "--out", str(tmp_path / "file" / "tools.json")]) == 1
+    assert "cannot write" in capsys.readouterr().err

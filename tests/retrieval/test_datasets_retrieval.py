@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections import Counter
 from functools import cache
 from itertools import combinations
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
+from pytest_mcpeval.kinds.retrieval.definitions import flat
 from pytest_mcpeval.kinds.retrieval.words import names_the_tool, words
 from pytest_mcpeval.retrieval import GoldenSet, evaluate
 
 DIRECTORY = Path(__file__).resolve().parents[2] / "datasets" / "retrieval"
 CORPUS = DIRECTORY / "tools_v1.json"
+NUMBERS = {4: "Four", 5: "Five", 6: "Six"}
 WEIGHTS = {"tool": 1, "description": 1, "schema": 1}
 
 
@@ -117,12 +122,41 @@ def test_the_card_says_what_is_measured(retriever: str) -> None:
     search = make_retriever(retriever_from_text(retriever, DIRECTORY), golden().corpus).search
     found = evaluate(search, golden())
     card = (DIRECTORY / "README.md").read_text("utf-8")
-    rows = {"all": found.metrics["recall_at_5"]} | {
-        name: group["recall_at"]["5"] for name, group in found.slices["difficulty"].items()
+    groups = {"all": found.metrics} | {
+        name: flat(group) for name, group in found.slices["difficulty"].items()
     }
-    for name, value in rows.items():
+    for name, metrics in groups.items():
         (row,) = re.findall(rf"^\| `{retriever}` \| {name} \|.*$", card, re.MULTILINE)
-        assert row.split("|")[5].strip() == f"{value:.3f}"
+        figures = [cell.strip() for cell in row.split("|")[3:-1]]
+        assert figures == [f"{metrics[f'recall_at_{k}']:.3f}" for k in (1, 3, 5, 10)]
+
+
+def test_the_card_counts_right() -> None:
+    card = " ".join((DIRECTORY / "README.md").read_text("utf-8").split())
     tools, queries = golden().corpus.tools, golden().queries
-    assert f"{len(tools)} tools of {len({tool.server for tool in tools})} servers" in card
-    assert f"{len(queries)} queries" in card
+    labels = Counter(relevance for query in queries for relevance in query.labels.values())
+    several = sum(sum(relevance >= 1 for relevance in query.labels.values()) > 1 for query in queries)
+    lengths = [len(tool.description) for tool in tools]
+    foreign = sum(query.notes.startswith("lang:") for query in queries)
+    said = [
+        f"`golden_v1.json` has {len(queries)} queries",
+        f"{len(tools)} tools of {len({tool.server for tool in tools})} servers",
+        f"have {min(lengths)} to {max(lengths)} characters (median {math.ceil(median(lengths))})",
+        f"{NUMBERS[len(data(CORPUS)['__near_duplicates'])]} pairs are declared as near-duplicates",
+        f"some with typos or slang, {foreign} not in English",
+        f"{labels[2]} of relevance 2",
+        f"{labels[1]} of relevance 1",
+        f"{labels[0]} of relevance 0",
+        f"{several} queries have more than one relevant tool",
+        f"{sum(query.is_hard_negative for query in queries)} queries whose `notes` begin",
+    ]
+    assert [one for one in said if one not in card] == []
+    allowed = highest_recalls()
+    assert f"at most {allowed[1]:.3f} at 1, {allowed[3]:.3f} at 3, and 1 from 5 on" in card
+    assert allowed[5] == allowed[10] == 1
+
+
+def highest_recalls() -> dict[int, float]:
+    """k → the highest Recall@k that the labels allow."""
+    counts = [sum(r >= 1 for r in query.labels.values()) for query in golden().queries]
+    return {k: sum(min(k, count) / count for count in counts) / len(counts) for k in (1, 3, 5, 10)}

@@ -440,3 +440,64 @@ def test_a_flat_baseline_is_read_as_it_is(write: Write) -> None:
     }
     assert found.scores.tolerance == {"recall_at_5": 0.05}
     assert (found.scores.queries, found.ranks, found.scores.digests) == (None, None, {})
+
+
+UPSTREAM_TOOLS = {
+    "version": 1,
+    "generated_from": {"proxy": "0.30.0", "servers": ["git"]},
+    "description": "Frozen.",
+    "__license": "MIT",
+    "tools": [
+        {
+            "tool_id": "git:log",
+            "server": "git",
+            "tool": "log",
+            "description": None,
+            "schema": None,
+            "__seen": 3,
+        },
+        {"tool_id": "git:blame", "server": "git", "tool": "blame", "description": "Who wrote a line"},
+    ],
+}
+UPSTREAM_GOLDEN = {
+    "corpus_version": 1,
+    "generated_from": {"by": "hand"},
+    "__note": ["free"],
+    "queries": [
+        {
+            "id": "q-001",
+            "query": "who is to be asked about this",
+            "labels": [
+                {"tool_id": "git:blame", "relevance": 2, "__by": "me"},
+                {"tool_id": "git:log", "relevance": 0},
+            ],
+            "notes": None,
+            "__reviewed": True,
+        }
+    ],
+}
+UPSTREAM_BASELINE = {
+    "recall_at": {"1": 0.5, "3": 0.6, "5": 0.7, "10": 0.8},
+    "mrr": 0.6,
+    "ndcg_at_10": 0.65,
+    "map": 0.6,
+    "tolerance": {"recall_at_5": 0.05},
+    "security": {
+        "per_detector": [{"detector": "tpa", "precision": 1.0, "recall": 0.5, "f1": 0.67, "fpr": 0.0}]
+    },
+}
+
+
+def test_files_of_the_upstream_project_load_unchanged(tmp_path: Path) -> None:
+    files = {"tools": UPSTREAM_TOOLS, "golden": UPSTREAM_GOLDEN, "baseline": UPSTREAM_BASELINE}
+    for name, content in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    settings = {"baseline": str(tmp_path / "baseline.json"), "corpus": str(tmp_path / "tools.json")}
+    found = suite(tmp_path / "golden.json", settings)
+    assert found.golden.corpus.version == "1"
+    assert [query.notes for query in found.golden.queries] == [""]
+    assert found.golden.corpus.tools[0].description == ""
+    committed = read(found)
+    assert committed is not None
+    assert committed.scores.metrics["recall_at_5"] == 0.7
+    assert committed.scores.tolerance == {"recall_at_5": 0.05}

@@ -35,6 +35,10 @@ def test_queries_are_grouped_by_difficulty_server_and_notes() -> None:
 
 def test_a_hard_negative_says_so_at_the_beginning() -> None:
     assert QUERIES[1].is_hard_negative
+    for notes in ("Hard-Negative: x", "  hard-negative: x", "HARD-NEGATIVE : x"):
+        query = LabelledQuery("e", "", {"s:t": 1}, notes)
+        assert query.is_hard_negative
+        assert slices([query])["notes"] == {"hard-negative": {"e"}}
     assert not LabelledQuery("e", "", {}, "not a hard-negative: it is easy").is_hard_negative
 
 

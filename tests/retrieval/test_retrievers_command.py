@@ -16,6 +16,7 @@ from pytest_mcpeval.kinds.retrieval.retrievers import (
     Hit,
     Retriever,
     RetrieverModel,
+    ask,
     make_retriever,
     retriever_from_text,
 )
@@ -56,7 +57,7 @@ for number, line in enumerate(sys.stdin, 1):
     elif query == "nonsense":
         print("Segment 5 loaded \\x1b[31m", flush=True)
     elif query == "nan":
-        print('{"results": [["git:log", NaN]]}', flush=True)
+        say([["git:log", float("nan")], ["git:diff", float("inf")], "git:show"])
     elif query == "twice":
         say({"id": request["id"], "results": ["git:log"]})
         say({"id": request["id"], "results": ["git:late"]})
@@ -187,7 +188,6 @@ def _answered_pid(retriever: Retriever) -> int:
     ("query", "message"),
     [
         ("nonsense", 'wrote a line that is no JSON: "Segment 5 loaded \\u001b[31m"; logs belong on'),
-        ("nan", "wrote a line that is no JSON:"),
         ("behind", "answered the request with id 1, expected 2"),
     ],
 )
@@ -278,3 +278,10 @@ def test_a_relative_program_is_found_in_the_directory(tmp_path: Path) -> None:
     assert ids(retriever, "x") == ["a:b"]
     retriever.close()
     retriever.close()
+
+
+def test_scores_that_are_no_numbers_are_told_as_those_of_functions_are(make: Make) -> None:
+    found = ask(make(), "nan", 5, {"git:log", "git:diff", "git:show"})
+    assert found.error is None
+    assert found.ranked == ["git:log", "git:diff", "git:show"]
+    assert found.problems == ("the score is no finite number at rank 1, 2",)

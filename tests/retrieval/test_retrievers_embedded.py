@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
-from pytest_mcpeval.kinds.retrieval.retrievers import make_retriever, retriever_from_text
+from pytest_mcpeval.kinds.retrieval.retrievers import RetrieverModel, make_retriever, retriever_from_text
 from pytest_mcpeval.kinds.retrieval.retrievers.embedded import Bm25, Tfidf
 from pytest_mcpeval.kinds.retrieval.retrievers.texts import schema_texts
 from pytest_mcpeval.kinds.retrieval.words import names_the_tool, words
@@ -206,7 +208,67 @@ def test_words(text: str, expected: list[str]) -> None:
         ("anything", "", False),
         ("a b c", "b_c", True),
         ("a a b", "a_b", True),
+        ("请帮我搜索文件吧", "搜索文件", True),
+        ("请帮我找到文件", "搜索文件", False),
+        ("ファイルを検索してください", "ファイル", True),
+        ("이 파일을 찾아 줘", "파일", True),
+        ("看图说话", "图", False),
     ],
 )
 def test_queries_that_name_the_tool(query: str, tool: str, expected: bool) -> None:
     assert names_the_tool(query, tool) is expected
+
+
+@pytest.mark.parametrize("way", [Bm25, Tfidf])
+def test_weights_may_be_fractions(way: Any) -> None:
+    rows = [
+        {"tool_id": f"s:{name}", "server": "s", "tool": name, "description": text}
+        for name, text in {
+            "send": "post mail mail",
+            "mail": "read what came",
+            "read": "mail of today",
+        }.items()
+    ]
+    corpus = Corpus.of(rows)
+    for query in ("mail", "read mail", "send what came"):
+        half = way(corpus, {"tool": 0.5, "description": 1}).search(query, 5)
+        other = way(corpus, {"tool": 1, "description": 2}).search(query, 5)
+        if way is Tfidf:
+            assert half == other
+        else:
+            # What counts twice is soon enough; a k1 of half the size undoes it.
+            assert half == way(corpus, {"tool": 1, "description": 2}, k1=3.0).search(query, 5)
+    assert way(corpus, {"tool": 0.5, "description": 1}).name.endswith("(tool ×0.5, description)")
+
+
+WRONG: dict[str, dict[str, float]] = {
+    "'tools' is no field of a tool (did you mean 'tool'?)": {"tools": 1},
+    "no field of a tool is read": {"tool": 0},
+    "no field of a tool is read: give": {},
+    "expected a weight from 0 to 100, found -1": {"tool": -1},
+    "expected a weight from 0 to 100, found": {"tool": float("nan")},
+    "expected 0 or a weight of 0.01 at least": {"tool": 0.001},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_weights_that_are_none(message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message.replace("'", '"'))):
+        Bm25(Corpus("v1", ()), WRONG[message])
+    with pytest.raises(ValueError, match="k1"):
+        Bm25(Corpus("v1", ()), {"tool": 1}, k1=-1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_right"),
+    [({"tool": 0.5, "description": 2}, True), ({"tool": -0.5}, False), ({"tool": 0.001}, False), ({}, False)],
+)
+def test_weights_in_settings(fields: dict[str, float], is_right: bool) -> None:
+    setting = {"bm25": {"fields": fields}}
+    if is_right:
+        model = RetrieverModel.model_validate(setting)
+        assert model.bm25 is not None
+        assert model.bm25.weights() == fields
+    else:
+        with pytest.raises(ValidationError):
+            RetrieverModel.model_validate(setting)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from pytest_mcpeval.cli.file_schemas import project_schema
 from tests.retrieval.golden import GoldenProject
 
+BUNDLED = Path(__file__).parents[2] / "datasets" / "retrieval"
 GOLDEN = "datasets/golden_v1.json"
 FLOORS: dict[str, Any] = {"baseline": None, "gates": {"floors": {"recall_at_10": 0.0}}}
 
@@ -84,3 +87,36 @@ def test_schema_of_mcpeval_yaml_knows_retrievers() -> None:
     bad: list[Any] = [5, {"mcpp": {}}, {"mcp": {"server": "a"}}]
     for retriever in bad:
         assert list(validator.iter_errors({"retrieval": [{"retriever": retriever}]}))
+
+
+SEARCH = {
+    "mcp": {
+        "server": "search",
+        "tool": "search_tools",
+        "arguments": {"query": "{query}"},
+        "result": "$.result",
+        "tool_id": "{name}",
+        "separator": "__",
+    }
+}
+
+
+def test_a_tool_search_server_from_pypi_is_run_and_held_to_its_baseline(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path)
+    directory = tmp_path / "datasets"
+    program = Path(__file__).with_name("tool_search_server.py")
+    shutil.copy(BUNDLED / "tools_v1.json", directory)
+    golden = json.loads((BUNDLED / "golden_v1.json").read_text(encoding="utf-8"))
+    made.project.write_json("datasets/golden_v1.json", {**golden, "queries": golden["queries"][:20]})
+    entry = {"files": "golden_v1.json", "corpus": "tools_v1.json", "baseline": "baseline_v1.json"}
+    server = {"command": sys.executable, "args": [str(program), str(directory / "tools_v1.json")]}
+    settings = {"servers": {"search": server}, "retrieval": [{**entry, "retriever": SEARCH}]}
+    made.project.write_json("datasets/mcpeval.yaml", settings)
+    made.bless()
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 0, run.out
+    assert set(run.gates().values()) == {"passed", "not_set"}
+    metrics = run.report()["suites"][GOLDEN]["metrics"]
+    assert metrics["queries"] == 20
+    assert 0.3 < metrics["recall_at"]["10"] < 1
+    assert "a tool that is not in the corpus" not in metrics["problems"]

@@ -279,8 +279,8 @@ def test_recorded_verdicts_stand_in_for_a_detector(write: Write, tmp_path: Path)
         (lambda d: d["entries"][1].update(verdicts=[]), '"hn_tool_poisoning_1" has no verdict of "scan"'),
         (lambda d: d.update(detectors=["sacn"]), 'there are no verdicts of "scan" (did you mean "sacn"?)'),
         (lambda d: d["entries"][0]["verdicts"][0].pop("flagged"), 'missing required key "flagged"'),
-        (lambda d: d["entries"][0]["verdicts"][0].update(flagged="yes"), "flagged: expected true or false"),
-        (lambda d: d["entries"][0]["verdicts"][0].update(flagged=1), "flagged: expected true or false"),
+        (lambda d: d["entries"][0]["verdicts"][0].update(flagged="yes"), 'true or false, found "yes"'),
+        (lambda d: d["entries"][0]["verdicts"][0].update(flagged=1), "expected true or false, found 1"),
     ],
 )
 def test_problems_of_recorded_verdicts(

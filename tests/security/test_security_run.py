@@ -456,3 +456,20 @@ def test_the_errors_of_a_detector_are_no_concern_of_another_ones_gates(tmp_path:
     assert found["other-fpr_ceiling"]["verdict"] == "passed"
     assert found["other-recall_floor"]["verdict"] == "passed"
     assert "error" not in found["other-recall_floor"]["message"]
+
+
+def test_entries_set_aside_count_in_no_rate(tmp_path: Path) -> None:
+    made = AttackProject.at(tmp_path, gates={"recall_floor": 1.0, "fpr_ceiling": 0.0})
+    made.project.write(
+        "conftest.py",
+        "import pytest\n\n\ndef pytest_collection_modifyitems(items):\n"
+        "    marks = {'mine-bad_0': pytest.mark.skip, 'mine-ok_5': pytest.mark.xfail}\n"
+        "    for item in items:\n        if item.name in marks:\n"
+        "            item.add_marker(marks[item.name])\n",
+    )
+    made.verdicts({"bad_0": False, "ok_5": True})
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 0, run.out
+    found = metrics(run)
+    assert (found["tp"], found["fp"], found["tn"], found["fn"]) == (MALICIOUS - 1, 0, BENIGN - 1, 0)
+    assert gates(run)["mine-recall_floor"]["message"].endswith("(set aside: mine-bad_0, mine-ok_5)")

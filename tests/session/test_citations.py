@@ -7,11 +7,12 @@ import pytest
 from pytest_mcpeval.kinds.session.critic.citations import Cited, dangling_citations
 from pytest_mcpeval.kinds.session.critic.findings import Finding
 
-SERVERS = ("github", "linear", "git")
+SERVERS = ("github", "linear", "git", "git__hub")
 ENTRIES = {
     "S1-001": Cited("mcp__github__list_issues"),
     "S1-002": Cited("mcp__linear__create_issue"),
     "S1-003": Cited("Bash"),
+    "S1-004": Cited("mcp__git__hub__list"),
     "S2-001": Cited("Bash", ("linear",)),
     "S2-002": Cited("__blocked__", ("linear",)),
     "S3-001": Cited("__budget_abort__", ("github",)),
@@ -39,6 +40,10 @@ TOO_FEW = "cross-mcp finding evidence spans fewer than 2 MCPs"
         ("github", ["S1-002"], ["no cited id plausibly attributed to github"]),
         # `mcp__github__` is no call of the server `git`.
         ("git", ["S1-001"], ["no cited id plausibly attributed to git"]),
+        # Of servers that fit, the longest name is meant.
+        ("git", ["S1-004"], ["no cited id plausibly attributed to git"]),
+        ("git__hub", ["S1-004"], []),
+        ("cross-mcp", ["S1-004"], [TOO_FEW]),
         # A scenario meant for the server speaks for it, whatever tool was used.
         ("linear", ["S2-001"], []),
         ("linear", ["S2-002"], [NEUTRAL]),

@@ -115,6 +115,13 @@ def test_pages_are_walked(parameter: str) -> None:
     assert "past the first page of `fetch_all`" in found.description
 
 
+def test_only_tools_that_change_nothing_are_walked_and_searched() -> None:
+    changing = [Manifest("delete_items", ("limit",), reads=False), Manifest("list_and_purge", reads=False)]
+    assert derived(github=changing) == []
+    (found,) = derived(github=[*changing, Manifest("get_items", ("limit",))])
+    assert "`get_items`" in found.description
+
+
 @pytest.mark.parametrize("name", ["search_issues", "list_repos", "query_graph", "searchIssues"])
 def test_searches_are_asked_for_nothing(name: str) -> None:
     (found,) = derived(github=[Manifest(name, ("text",))])

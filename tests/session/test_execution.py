@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,10 @@ from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.session.execution import execute
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome
+from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
 from pytest_mcpeval.servers import ServerDefinition
 from tests.session import agents
-from tests.session.guarding import Clock, Guarded, guarded, reading
+from tests.session.guarding import Clock, Guarded, guarded, reading, sandboxed
 
 TASK = "Count the notes"
 
@@ -59,6 +62,70 @@ def test_an_agent_stops_at_its_budget_whatever_it_does(tmp_path: Path, name: str
         assert len(found.received()) == 3
     assert (outcome.status, outcome.abort_reason, outcome.call_count) == ("aborted", "call_budget", 3)
     assert (outcome.answer, outcome.checks) == (answer, ())
+
+
+def test_an_agent_that_goes_on_after_its_scenario_makes_no_more_calls(tmp_path: Path) -> None:
+    over = threading.Event()
+    threads: list[threading.Thread] = []
+    refusals: list[str] = []
+
+    def goes_on(task: str, toolbox: Toolbox) -> None:
+        def work() -> None:
+            over.wait()
+            try:
+                while True:
+                    toolbox.call_now("mcp__notes__get_note", {"id": "n2"})
+            except CallRefused as refusal:
+                refusals.append(refusal.reason)
+            with pytest.raises(CallRefused), toolbox.recorded("Bash", justification="no tool does it"):
+                refusals.append("entered")
+            with pytest.raises(CallRefused):
+                toolbox.report("Bash", {}, "no tool does it", "none")
+
+        toolbox.call_now("mcp__notes__get_note", {"id": "n1"})
+        threads.append(threading.Thread(target=work))
+        threads[0].start()
+
+    with guarded(tmp_path, reading()) as found:
+        outcome = carried_out(found, "fixture:mine", mine=goes_on)
+        over.set()
+        threads[0].join()
+        assert len(found.received()) == 1
+    assert (outcome.status, outcome.call_count) == ("complete", 1)
+    assert refusals == ["the scenario is over: no more calls are made"]
+    assert found.brief == [("S1-001", "mcp__notes__get_note", "object{ok:true,arguments:object}")]
+    assert found.counts == [("S1", 1)]
+
+
+def test_a_call_that_its_agent_left_behind_is_cancelled_for_good(tmp_path: Path) -> None:
+    left: list[Future[Any]] = []
+
+    with guarded(tmp_path, sandboxed("gate")) as found, ThreadPoolExecutor() as threads:
+        server = found.servers["notes"]
+        server.gate.clear()
+
+        def leaves(task: str, toolbox: Toolbox) -> None:
+            left.append(threads.submit(toolbox.call_now, "mcp__notes__hold", {"name": "gate"}))
+            while not server.received:
+                assert not left[0].done()
+
+        outcome = carried_out(found, "fixture:mine", mine=leaves)
+        before = found.brief
+        server.gate.set()
+        left[0].result()
+    assert (outcome.status, outcome.call_count) == ("complete", 1)
+    assert before == found.brief == [("S1-001", "mcp__notes__hold", "error:cancelled")]
+
+
+def test_the_toolbox_has_no_way_past_the_guard(tmp_path: Path) -> None:
+    with guarded(tmp_path, reading()) as found:
+        toolbox = found.toolbox()
+        public = {name for name in dir(toolbox) if not name.startswith("_")}
+    assert public == {
+        "abort_reason", "call", "call_count", "call_now", "call_verbatim", "calls_left", "close", "now",
+        "recorded", "report", "scenario_id", "seconds_left", "told", "tools", "transcript_path",
+        "trip_wallclock", "tripped_at",
+    }  # fmt: skip
 
 
 def test_an_agent_that_hangs_is_ended_by_the_wallclock(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pytest_mcpeval.kinds.session.critic.citations import Cited, dangling_citations
@@ -16,12 +17,16 @@ TOOLS = {"github": ["list_issues", "get_issue", "create_issue"], "linear": ["cre
 
 def entry(number: int, tool: str, shape: str | None = "array[2] of {id}", **more: Any) -> TranscriptEntry:
     """A call of scenario S1; its arguments are as different as ``args_digest``."""
-    fields: dict[str, Any] = {"args_digest": f"a{number}", "result_bytes": 100, **more}
+    fields: dict[str, Any] = {
+        "args_digest": f"a{number}",
+        "result_bytes": 100,
+        "ts": "2026-01-01T00:00:00.000+00:00",
+        **more,
+    }
     scenario = fields.pop("scenario", "S1")
     return TranscriptEntry(
         id=f"{scenario}-{number:03d}",
         scenario_id=scenario,
-        ts="2026-01-01T00:00:00+00:00",
         tool=tool,
         is_mcp=tool.startswith("mcp__"),
         result_shape=shape,
@@ -32,10 +37,14 @@ def entry(number: int, tool: str, shape: str | None = "array[2] of {id}", **more
 LIST, GET, CREATE = "mcp__github__list_issues", "mcp__github__get_issue", "mcp__linear__create_issue"
 
 
-def reviewed(*entries: TranscriptEntry) -> CriticOutput:
+def reviewed(*entries: TranscriptEntry, resumed: Sequence[str] = ()) -> CriticOutput:
     """The findings on some entries, read from what the critic wrote; every citation holds."""
     material = Material(
-        entries, TOOLS, {"S1": ("github",)}, changes=lambda server, tool: tool.startswith("create")
+        entries,
+        TOOLS,
+        {"S1": ("github",)},
+        changes=lambda server, tool: tool.startswith("create"),
+        resumed=resumed,
     )
     found = parse(embedded_critic(material), TOOLS)
     assert (found.dropped, found.unmapped_names, found.has_summary) == ((), (), True)
@@ -95,6 +104,24 @@ def test_errors_and_other_parameters_are_guessing() -> None:
     assert only(reviewed(*fail[:3])).severity == "Critical"
     # Once is no guessing, and neither is success with other parameters.
     assert not reviewed(fail[0], entry(2, LIST), entry(3, LIST)).findings
+
+
+def test_what_was_interrupted_is_no_error_of_the_server() -> None:
+    for shape in ("error:KeyboardInterrupt", "error:cancelled", None):
+        cut = entry(1, GET, shape, args_digest="a")
+        assert not reviewed(cut, entry(2, GET, args_digest="b")).findings
+        assert not reviewed(cut, entry(2, GET, args_digest="a")).findings
+
+
+def test_what_a_resumed_run_does_again_is_no_repetition() -> None:
+    first = entry(1, LIST, args_digest="a", ts="2026-01-01T00:00:00.000+00:00")
+    fail = entry(2, GET, "error:404", args_digest="b", ts="2026-01-01T00:00:01.000+00:00")
+    again = [entry(number, LIST, args_digest="a", ts="2026-01-01T00:01:00.000+00:00") for number in (3, 4)]
+    other = entry(5, GET, args_digest="c", ts="2026-01-01T00:01:01.000+00:00")
+    resumed = ("2026-01-01T00:00:30.000+00:00",)
+    assert not reviewed(first, fail, again[0], other, resumed=resumed).findings
+    found = only(reviewed(first, fail, *again, other, resumed=resumed))
+    assert (found.dimension, found.evidence_ids) == ("redundant_calls", ("S1-003", "S1-004"))
 
 
 def test_large_and_inconsistent_results() -> None:

@@ -30,6 +30,16 @@ SECRETS = [
     "ada.lovelace+test@example.co.uk",
     "4111 1111 1111 1111",
     "0123456789abcdef0123456789abcdef01234567",
+    "key-0123456789abcdef0123456789abcdef",
+    "https://hooks.example.org/s/0123456789abcdef0123456789abcdef",
+    "AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
+    "dckr_pat_abcdefGHIJKL0123456789",
+    "shpat_abcdefghijabcdefghijabcdefghijab",
+    "gsk_abcdefghijklmnopqrstuvwx",
+    "lin_api_abcdefghijklmnopqrst",
+    "GOCSPX-abcdefghijklmnopqrst",
+    "SG.abcdefghijkl.mnopqrstuvwxyz0123",
+    "ada%40example.com",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----",
 ]
 
@@ -52,6 +62,18 @@ def test_values_that_look_like_credentials_are_replaced(secret: str, around: str
         ("https://user:hunter2@host/path", "hunter2"),
         ("https://host/path?access_token=abc&x=1", "abc"),
         ("client_secret = 'abc'", "abc"),
+        ("redis://:hunter2@host", "hunter2"),
+        ("postgres://u:p@ss@h/db", "ss@"),
+        ("postgres://u:pa/ss@h/db", "pa/ss"),
+        ("curl -u ada:hunter2 https://h/", "hunter2"),
+        ("curl --user=ada:hunter2 https://h/", "hunter2"),
+        ("mysql -phunter2 db", "hunter2"),
+        ("mysql -u root -phunter db", "hunter"),
+        ("the password hunter2 is old", "hunter2"),
+        ("the password is swordfish", "swordfish"),
+        ("pass: hunter2", "hunter2"),
+        ("pass=hunter2", "hunter2"),
+        ('{"pin": 4321}', "4321"),
     ],
 )
 def test_named_values_inside_texts_are_replaced(text: str, hidden: str) -> None:
@@ -73,6 +95,14 @@ def test_named_values_inside_texts_are_replaced(text: str, hidden: str) -> None:
         "0b9c6e1e-7d5c-4b8e-9f43-0a1b2c3d4e5f",
         "basic examples of a token bucket",
         "a@b",
+        "rules for passwords of 2026",
+        "tokens 12 of 40",
+        "pass the ball: 3",
+        "git log -p --stat",
+        "cp -u a:b",
+        "key-value stores and key-performance-indicators",
+        "https://example.org:8080/a?x=1",
+        "http://localhost:8080/users/@ada",
     ],
 )
 def test_ordinary_values_stay(text: str) -> None:
@@ -82,13 +112,19 @@ def test_ordinary_values_stay(text: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["token", "apiKey", "API_KEY", "client_secret", "password", "Authorization", "email", "e-mail",
-     "phoneNumber", "iban", "cookie", "sessionId", "pwd", "credentials"],
+     "phoneNumber",
+     "pass", "pin", "db_pass", "userPin", "passphrase", "iban", "cookie", "sessionId", "pwd", "credentials"],
 )  # fmt: skip
 def test_values_under_private_names_are_never_told(name: str) -> None:
     assert is_private_name(name)
     for value in ("x", 12345, ["x"], {"a": "x"}, True):
         assert args_summary({name: value}) == f"{{{name}: <redacted>}}"
     assert args_summary({name: None}) == f"{{{name}: null}}"
+
+
+@pytest.mark.parametrize("name", ["pins", "spinning", "passed", "compass", "mapping", "bypass_cache", "n"])
+def test_names_that_only_contain_private_ones_are_not_private(name: str) -> None:
+    assert args_summary({name: 3}) == f"{{{name}: 3}}"
 
 
 def test_a_summary_tells_short_values_and_the_size_of_all_else() -> None:

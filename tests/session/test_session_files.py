@@ -72,6 +72,7 @@ def test_files_without_approval_or_dispositions_are_errors(tmp_path: Path) -> No
         ({"scenarios": [scenario({**ECHO, "expect": [{"type": "containz"}]})]}, "containz"),
         ({"scenarios": [scenario(ECHO, source="derived")], "approval": "user-only"}, "drops all scenarios"),
         ({"scenarios": "nowhere.txt"}, "there is no file"),
+        ({"scenarios": [scenario()]}, "at least 1"),
         ({"dispositions": {"tiny": "read_only", "other": "skip"}}, "unknown server 'other'"),
         ({"dispositions": {"tiny": "readonly"}}, "read_only"),
         ({"dispositions": {"tiny": {"disposition": "skip", "test_resources": ["x"]}}}, "are for a sandboxed"),
@@ -155,6 +156,28 @@ def test_mistakes_in_lists_name_the_entry(tmp_path: Path, name: str, text: str, 
     path.write_text(text)
     with pytest.raises(DataFileError, match=words):
         read_scenarios(path)
+
+
+@pytest.mark.parametrize(
+    ("session", "lists", "named"),
+    [
+        (SESSION, "datasets/tasks.json", "tasks.json"),
+        ("datasets/all.json", "datasets/lists/tasks.yaml", "lists/tasks.yaml"),
+        ("datasets/a/tiny.scenarios.yaml", "datasets/b/tasks.json", "../b/tasks.json"),
+    ],
+)
+def test_a_list_that_a_session_names_is_no_session_itself(
+    tmp_path: Path, session: str, lists: str, named: str
+) -> None:
+    made = SessionProject.at(tmp_path)
+    made.project.write_json(lists, [{"description": "Do it"}])
+    made.project.write_json("datasets/a.scenarios.yaml", {"scenarios": 7, "note": Path(lists).name})
+    with pytest.raises(DataFileError, match="not approved"):
+        runtime_at(tmp_path).suite(tmp_path / lists)
+    own = {"dispositions": {"tiny": "read_only"}, "approval": "approve", "agent": "python:a:b"}
+    made.project.write_json(session, {**own, "scenarios": named})
+    assert runtime_at(tmp_path).suite(tmp_path / lists) is None
+    assert [case.id for case in loaded(made, session).cases] == ["S1", "report"]
 
 
 def test_servers_that_settings_disable_are_left_out_and_told(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ The first three need a baseline; the second and third one that holds a value for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -51,6 +53,10 @@ class GateSettings:
     pinned: Mapping[str, int] = field(default_factory=dict)
     floors: Mapping[str, float] = field(default_factory=dict)
 
+    def without(self, queries: AbstractSet[str]) -> GateSettings:
+        """The gates of a set from which queries were set aside: these are pinned no more."""
+        return replace(self, pinned={query: k for query, k in self.pinned.items() if query not in queries})
+
     def tolerances(self, baseline: BaselineScores | None) -> Mapping[str, float]:
         """The tolerances in force: those said here, else the baseline's, else the default."""
         if self.tolerance is not None:
@@ -80,6 +86,19 @@ class BaselineScores:
             query: dict(zip(names, row, strict=True)) for query, row in zip(scores.ids, rows, strict=True)
         }
         return cls(scores.means(), queries, digests=digests or {})
+
+    def without(self, aside: AbstractSet[str]) -> BaselineScores:
+        """The baseline of the other queries; without values of single queries, it knows nothing of those."""
+        if not aside:
+            return self
+        if self.queries is None:
+            return replace(self, metrics={})
+        kept = {query: values for query, values in self.queries.items() if query not in aside}
+        metrics = {
+            metric: math.fsum(values[metric] for values in kept.values()) / len(kept)
+            for metric in (self.metrics if kept else ())
+        }
+        return replace(self, metrics=metrics, queries=kept)
 
     def by_query(self, metric: str) -> dict[str, float] | None:
         """Query id → value of a metric; None when the baseline does not hold it for every query."""

@@ -107,6 +107,12 @@ class RetrievalKind(Kind[RetrievalSpec]):
         """The ranked list of a query that missed."""
         return explain(_retrieval(suite), case, sample)
 
+    def exhibits(self, sample: Sample) -> list[Table]:
+        """The ranked list with its labels, and the ranks of the baseline."""
+        from pytest_mcpeval.kinds.retrieval.tables import ranked_list
+
+        return ranked_list(sample)
+
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """The metrics of the set and its slices."""
         from pytest_mcpeval.kinds.retrieval.sampling import measure
@@ -150,11 +156,12 @@ class RetrievalKind(Kind[RetrievalSpec]):
         # A new baseline is being made: the old one may be broken.
         committed = None if blessing else self._baseline(suite)
         depth = suite.settings.depth
+        aside = {sample.id for sample in samples if sample.is_set_aside}
         return GateInput(
             suite=suite.key,
-            settings=gate_settings(suite),
-            scores=scores_of_all(suite.golden.queries, samples, depth),
-            baseline=None if committed is None else committed.scores,
+            settings=gate_settings(suite).without(aside),
+            scores=scores_of_all([q for q in suite.golden.queries if q.id not in aside], samples, depth),
+            baseline=None if committed is None else committed.scores.without(aside),
             digests=baselines.digests(suite.golden, depth),
             bless_command=bless_command(suite.key, suite.settings.baseline),
         )

@@ -112,4 +112,5 @@ def _measured(
     }
     if baseline is not None and query.id in baseline:
         found["baseline_rank"] = min(baseline[query.id].values(), default=None)
+        found["baseline_ranks"] = dict(baseline[query.id])
     return found

@@ -7,15 +7,19 @@ from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
+from pytest_mcpeval.kinds.retrieval.retrievers.asking import PROBLEMS, kinds_of
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, slices
 from pytest_mcpeval.kinds.retrieval.summaries import sliced, summary
-from pytest_mcpeval.repeating import of_each_run
+from pytest_mcpeval.repeating import of_each_run, runs_of
 from pytest_mcpeval.samples import Sample
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples that hold a ranked list, be it empty; a target that could not be made ready leaves none."""
-    return [sample for sample in samples if "ranked" in sample.measured]
+    """The samples that hold a ranked list, be it empty; a target that could not be made ready leaves none.
+
+    Those that were set aside do not count.
+    """
+    return [sample for sample in samples if "ranked" in sample.measured and not sample.is_set_aside]
 
 
 def scores_of(samples: Iterable[Sample]) -> Scores:
@@ -45,9 +49,20 @@ def _ranking(sample: Sample) -> Ranking:
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:
-    """The metrics of some samples, and those of each slice."""
+    """The metrics of some samples, those of each slice, and how many queries had which problem."""
     scores = scores_of(samples)
-    return {**summary(scores), "slices": sliced(scores, slices(map(_query, answered(samples))))}
+    groups = slices(map(_query, answered(samples)))
+    return {**summary(scores), "problems": _problems(samples), "slices": sliced(scores, groups)}
+
+
+def _problems(samples: Sequence[Sample]) -> dict[str, int]:
+    """Kind of problem → in how many queries it was, in any run; those that were in none are left out."""
+    found = [
+        kinds_of(problem for run in runs_of(sample) for problem in run.measured.get("problems", ()))
+        for sample in answered(samples)
+    ]
+    counts = {name: sum(name in kinds for kinds in found) for name in PROBLEMS}
+    return {name: count for name, count in counts.items() if count}
 
 
 def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from pytest_mcpeval.kinds.fields import (
     FILE_MODEL,
+    PROVENANCE,
     BatchSize,
     CaseId,
     Concurrency,
@@ -59,6 +68,15 @@ def _top(value: Any) -> Any:
     return value["k"] if isinstance(value, dict) and value.keys() == {"k"} else value
 
 
+def _version(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _no_text(value: Any) -> Any:
+    """What is written ``null`` is not there."""
+    return "" if value is None else value
+
+
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
 _HIT_AT = re.compile(r"hit@([1-9][0-9]{0,3})")
 
@@ -73,17 +91,42 @@ QueryText = Annotated[str, StringConstraints(min_length=1, max_length=10_000), A
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_name)]
 
 
+Version = Annotated[
+    Text,
+    BeforeValidator(_version, json_schema_input_type=int | str),
+    Expected("a version such as v1, or a whole number"),
+]
+TextOrNull = Annotated[str, BeforeValidator(_no_text, json_schema_input_type=str | None)]
+
+
 class _Model(BaseModel):
     model_config = FILE_MODEL
 
 
-class ToolModel(_Model):
+def _without_remarks(row: Any) -> Any:
+    if not isinstance(row, dict):
+        return row
+    return {key: value for key, value in row.items() if not str(key).startswith(PROVENANCE)}
+
+
+class _Row(_Model):
+    """A row of a file, which may have remarks of its authors."""
+
+    model_config = ConfigDict(json_schema_extra={"patternProperties": {f"^{PROVENANCE}": {}}})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _remarks_are_left_out(cls, row: Any) -> Any:
+        return _without_remarks(row)
+
+
+class ToolModel(_Row):
     """One entry of ``tools:`` of a corpus."""
 
     tool_id: ToolName
     server: Annotated[ToolName, AfterValidator(_server)]
     tool: ToolName
-    description: str = ""
+    description: TextOrNull = ""
     # `schema` itself is a name pydantic's models have.
     input_schema: dict[str, Any] | None = Field(None, validation_alias="schema")
 
@@ -92,27 +135,27 @@ class CorpusModel(_Model):
     """A tool corpus."""
 
     kind: Literal["retrieval"] = "retrieval"
-    version: Text | None = None
+    version: Version | None = None
     generated_from: Any = None
     description: Any = None
     servers: Any = None
     tools: Annotated[list[ToolModel], Field(min_length=1)]
 
 
-class LabelModel(_Model):
+class LabelModel(_Row):
     """One entry of ``labels:``. Relevance 2: the right tool, 1: would do, 0: judged and wrong."""
 
     tool_id: Text
     relevance: Annotated[int, Field(ge=0, le=2), Expected("0, 1 or 2")]
 
 
-class QueryModel(_Model):
+class QueryModel(_Row):
     """One entry of ``queries:``."""
 
     id: CaseId
     query: QueryText
     labels: Annotated[list[LabelModel], Field(min_length=1)]
-    notes: str = ""
+    notes: TextOrNull = ""
     must_hit: Rank | None = Field(None, description="pinned: a relevant tool must be within the top so many")
 
 
@@ -171,7 +214,7 @@ class GoldenModel(RetrievalSettings):
     """A whole golden file. Settings given here win over ``mcpeval.yaml``."""
 
     kind: Literal["retrieval"] = "retrieval"
-    corpus_version: Text
+    corpus_version: Version
     generated_from: Any = None
     description: Any = None
     version: Any = None

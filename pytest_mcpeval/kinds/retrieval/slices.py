@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 HARD_NEGATIVE = "hard-negative"
 
+_HARD_NEGATIVE = re.compile(rf"\s*{HARD_NEGATIVE}\s*:", re.IGNORECASE)
 _WORD_BEFORE_COLON = re.compile(r"\s*([\w][\w .-]{0,39}?)\s*:")
 
 
@@ -27,8 +28,8 @@ class LabelledQuery:
 
 
 def is_hard_negative(notes: str) -> bool:
-    """Whether notes begin with ``hard-negative:``."""
-    return notes.startswith(f"{HARD_NEGATIVE}:")
+    """Whether notes begin with ``hard-negative:``, in small or capital letters."""
+    return _HARD_NEGATIVE.match(notes) is not None
 
 
 def servers_of(labels: Mapping[str, int]) -> list[str]:
@@ -38,6 +39,8 @@ def servers_of(labels: Mapping[str, int]) -> list[str]:
 
 def kind_of_notes(notes: str) -> str | None:
     """What notes call themselves: the words before their first colon, ``typo`` in ``typo: swapped``."""
+    if is_hard_negative(notes):
+        return HARD_NEGATIVE
     found = _WORD_BEFORE_COLON.match(notes)
     return found[1] if found else None
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.definitions import flat
+from pytest_mcpeval.kinds.retrieval.explain import LABELS
+from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Row, Table, short_titles
 
 COLUMNS = {
@@ -18,12 +20,21 @@ COLUMNS = {
     "map": "MAP",
 }
 SHOWN_SERVERS = 15
+NOT_FOUND = "–"
 
 
 def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
     """Two tables for each suite (suite key → its metrics): the set with its slices, and those by server."""
     titles = short_titles(suites)
-    return [table for key, metrics in suites.items() for table in _of(titles[key], metrics)]
+    found = [table for key, metrics in suites.items() for table in _of(titles[key], metrics)]
+    return [*found, Table("Odd answers", ("", "queries"), tuple(_problems(titles, suites)))]
+
+
+def _problems(titles: Mapping[str, str], suites: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """How many queries had which problem, whether they hit or not."""
+    for key, metrics in suites.items():
+        for name, count in metrics.get("problems", {}).items():
+            yield Row((f"{titles[key]}: {name}", f"{count} of {metrics['queries']}"))
 
 
 def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
@@ -77,6 +88,32 @@ def _brief(title: str, metrics: Mapping[str, Any]) -> str:
         f"{title}: Recall@5 {values['recall_at_5']:.3f}, MRR {values['mrr']:.3f}, "
         f"nDCG@10 {values['ndcg_at_10']:.3f} over {metrics['queries']} queries"
     )
+
+
+def ranked_list(sample: Sample) -> list[Table]:
+    """The ranked list of a query with its labels, then the relevant tools that were not returned.
+
+    With a baseline that holds ranks, those of the relevant tools stand beside the new ones.
+    """
+    measured = sample.measured
+    if "ranked" not in measured:
+        return []
+    labels, ranked = measured["labels"], measured["ranked"]
+    rows = [(tool, str(rank)) for rank, tool in enumerate(ranked, 1)]
+    rows += [(tool, NOT_FOUND) for tool, rank in measured["ranks"].items() if rank is None]
+    old: Mapping[str, int] | None = measured.get("baseline_ranks")
+    known = [] if old is None else ["baseline"]
+    title = f"Ranked list ({len(ranked)} of {measured['depth']} asked for)"
+    listed = [
+        Row((tool, rank, *(_old_rank(tool, labels, old) for _ in known), LABELS.get(labels.get(tool), "")))
+        for tool, rank in rows
+    ]
+    return [Table(title, ("tool", "rank", *known, "label"), tuple(listed))]
+
+
+def _old_rank(tool: str, labels: Mapping[str, int], old: Mapping[str, int] | None) -> str:
+    """The rank in the baseline, which holds those of relevant tools only."""
+    return str((old or {}).get(tool, NOT_FOUND)) if labels.get(tool) else ""
 
 
 def comparison_tables(compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:

@@ -212,6 +212,7 @@ class SecurityKind(Kind[Any]):
         from pytest_mcpeval.kinds.security.sampling import answered, rows_of_all
 
         own = [sample for sample in answered(samples) if sample.measured["detector"] == detector]
+        aside = suite.set_aside(detector, samples)
         command = bless_command(suite.key, suite.settings.baseline)
         baseline, lacking = None, f"there is no baseline: {command}"
         if committed is not None and differing_digests(committed.digests, digests(suite.corpus)):
@@ -223,7 +224,7 @@ class SecurityKind(Kind[Any]):
             suite=suite.key,
             detector=detector,
             settings=suite.gates_of(detector),
-            rows=rows_of_all(suite.judged, own),
+            rows=rows_of_all([entry for entry in suite.judged if entry.id not in aside], own),
             baseline=baseline,
             lacking=lacking,
         )

@@ -13,8 +13,11 @@ from pytest_mcpeval.samples import Sample
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples of entries that a detector was asked about, with or without a verdict."""
-    return [sample for sample in samples if "flagged" in sample.measured]
+    """The samples of entries that a detector was asked about, with or without a verdict.
+
+    Those that were set aside do not count.
+    """
+    return [sample for sample in samples if "flagged" in sample.measured and not sample.is_set_aside]
 
 
 def by_detector(samples: Iterable[Sample]) -> dict[str, list[Sample]]:

@@ -14,6 +14,7 @@ from pytest_mcpeval.kinds.security.categories import HARD_NEGATIVE
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.security.schema import DetectorGatesModel, SecuritySettings
+    from pytest_mcpeval.samples import Sample
 
 Label = Literal["malicious", "benign"]
 
@@ -107,6 +108,11 @@ class SecuritySuite(Suite[SecuritySpec]):
         gates = self.settings.gates
         own = gates.detectors.get(detector)
         return gates if own is None else gates.model_copy(update=given(own))
+
+    def set_aside(self, detector: str, samples: Iterable[Sample]) -> frozenset[str]:
+        """The entries that were not to be measured with a detector."""
+        aside = {sample.id for sample in samples if sample.is_set_aside}
+        return frozenset(one.id for one in self.corpus.entries if case_id(detector, one.id) in aside)
 
     @property
     def judged(self) -> tuple[Entry, ...]:

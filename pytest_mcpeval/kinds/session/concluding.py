@@ -20,7 +20,6 @@ from pytest_mcpeval.kinds.session.report import report_of
 from pytest_mcpeval.kinds.session.report_html import html
 from pytest_mcpeval.kinds.session.report_markdown import markdown
 from pytest_mcpeval.kinds.session.run import EvaluationRun, Surroundings
-from pytest_mcpeval.kinds.session.safety_rules import classify
 from pytest_mcpeval.kinds.session.state import State, StateFile
 
 
@@ -75,11 +74,13 @@ def _raw_output(run: EvaluationRun, state: State, fixtures: Mapping[str, Any]) -
 
 
 def _material(run: EvaluationRun, state: State) -> Material:
+    reading = {server.name: frozenset(server.reading_tools) for server in state.attached_mcps}
     return Material(
         entries=run.entries(),
         tools={server.name: server.tools for server in state.attached_mcps},
         targets=state.targets(),
-        changes=lambda server, tool: classify(tool, None).effect != "read",
+        changes=lambda server, tool: tool not in reading.get(server, ()),
+        resumed=state.resumed,
     )
 
 

@@ -33,10 +33,11 @@ _BORDER = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 
 @dataclass(frozen=True)
 class Manifest:
-    """A tool, as its server lists it: its name, and the names of its parameters."""
+    """A tool, as its server lists it: its name, the names of its parameters, whether it changes nothing."""
 
     name: str
     parameters: tuple[str, ...] = ()
+    reads: bool = True
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,10 @@ def derive(
 
 
 def _paging(server: str, manifests: Iterable[Manifest]) -> Iterator[DerivedScenario]:
-    """One for each server: of its tools with pages, the first that is not about writing."""
+    """One for each server: of its tools with pages, the first that changes nothing."""
     for tool in manifests:
         parameters = sorted(PAGE_PARAMETERS.intersection(tool.parameters))
-        if parameters:
+        if parameters and tool.reads:
             description = f"Walk past the first page of `{tool.name}` on {server}, using {parameters[0]}."
             yield DerivedScenario(description, (server,))
             return
@@ -77,7 +78,7 @@ def _paging(server: str, manifests: Iterable[Manifest]) -> Iterator[DerivedScena
 def _empty(server: str, manifests: Iterable[Manifest]) -> Iterator[DerivedScenario]:
     for tool in manifests:
         words = _words(tool.name)
-        if len(words) > 1 and words[0] in SEARCH_WORDS:
+        if len(words) > 1 and words[0] in SEARCH_WORDS and tool.reads:
             description = f"Ask `{tool.name}` on {server} for something that does not exist: zero results."
             yield DerivedScenario(description, (server,))
             return

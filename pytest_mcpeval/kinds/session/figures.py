@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_mcpeval.kinds.session.records import TranscriptEntry, mcp_tool
+from pytest_mcpeval.kinds.session.records import TranscriptEntry, server_of
 from pytest_mcpeval.kinds.session.state import AttachedServer
 
 BYTES_PER_TOKEN = 4
@@ -55,19 +55,11 @@ class ServerFigures:
 
 def figures_of(servers: Sequence[AttachedServer], entries: Sequence[TranscriptEntry]) -> list[ServerFigures]:
     """The figures of each server, in their order."""
-    return [_of(server, _calls(server.name, servers, entries)) for server in servers]
-
-
-def _calls(
-    name: str, servers: Sequence[AttachedServer], entries: Sequence[TranscriptEntry]
-) -> list[TranscriptEntry]:
-    longer = [mcp_tool(other.name, "") for other in servers if len(other.name) > len(name)]
-    own = mcp_tool(name, "")
-    return [
-        entry
-        for entry in entries
-        if entry.tool.startswith(own) and not any(entry.tool.startswith(prefix) for prefix in longer)
-    ]
+    names = [server.name for server in servers]
+    calls: dict[str, list[TranscriptEntry]] = {}
+    for entry in entries:
+        calls.setdefault(server_of(entry.tool, names), []).append(entry)
+    return [_of(server, calls.get(server.name, [])) for server in servers]
 
 
 def _of(server: AttachedServer, calls: Sequence[TranscriptEntry]) -> ServerFigures:

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pytest_mcpeval.kinds.session.options import EVALUATIONS, PREFIX
+
+_LONGEST_LABEL = 40
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def folder_names(name: str, keys: Collection[str]) -> Mapping[str, str]:
+    """Session file → the name of its evaluation, when several files are run under one name.
+
+    ``keys`` are the paths of the files from the root directory. Each name ends with that of its file; where
+    that does not tell the files apart, also with a digest of the path.
+    """
+    labels = {key: _label(key) for key in keys}
+    # Not all file systems tell A from a.
+    numbers = Counter(label.lower() for label in labels.values())
+    return {
+        key: f"{name}-{label}" if numbers[label.lower()] == 1 else f"{name}-{label}-{_short_digest(key)}"
+        for key, label in labels.items()
+    }
+
+
+def _label(key: str) -> str:
+    stem = PurePosixPath(key).stem.removesuffix(".scenarios")
+    return _NOT_IN_NAMES.sub("-", stem)[:_LONGEST_LABEL]
+
+
+def _short_digest(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -49,6 +79,11 @@ class Folder:
         """The same with the transcript as a timeline."""
         return self.path / "report.html"
 
+    @property
+    def of_evaluation(self) -> tuple[Path, ...]:
+        """The files of an evaluation besides its state."""
+        return (self.transcript, self.critic_output, self.report, self.html_report)
+
     def relative(self, path: Path) -> str:
         """A path from the directory that holds ``mcp-evals/``."""
         return path.relative_to(self.root).as_posix()
@@ -66,11 +101,10 @@ class Folder:
 
     def set_aside(self) -> None:
         """Keep the files of an evaluation that begins anew, in a folder ``replaced-1``, ``replaced-2``, …"""
-        files = [self.transcript, self.critic_output, self.report, self.html_report]
         numbers = (int(path.name.rpartition("-")[2]) for path in self.path.glob("replaced-*"))
         kept = self.path / f"replaced-{max(numbers, default=0) + 1}"
         kept.mkdir()
         # The state goes last: whoever dies in between finds an evaluation that is still to be begun anew.
-        for path in [*files, self.state]:
+        for path in [*self.of_evaluation, self.state]:
             if path.exists():
                 os.replace(path, kept / path.name)

@@ -49,6 +49,12 @@ class SessionKind(Kind[SessionSpec]):
         fitting = [isinstance(row, dict) and "description" in row and row.keys() <= known for row in rows]
         return "suite" if fitting and all(fitting) else None
 
+    def is_read_by_another(self, document: Document, root: Path) -> bool:
+        """Whether it is the list of scenarios that a session file names."""
+        from pytest_mcpeval.kinds.session.named_files import is_named_by_a_session
+
+        return isinstance(document.data, list) and is_named_by_a_session(document.path, root)
+
     def load(self, document: Document, place: Place) -> SessionSuite:
         """The session in a document."""
         return load_suite(document, place, self.checks)
@@ -60,14 +66,13 @@ class SessionKind(Kind[SessionSpec]):
             pass
 
     def _run(self, suite: SessionSuite, runtime: Runtime) -> EvaluationRun:
-        from pytest_mcpeval.kinds.session.folder import Folder
+        from pytest_mcpeval.kinds.session.folder import Folder, folder_names
         from pytest_mcpeval.kinds.session.run import EvaluationRun
 
         if suite.key not in self._runs:
             options = runtime.settings.session
-            several = sum(other.kind == self.name for other in runtime.suites) > 1
-            # Files of one run must not share a folder.
-            name = f"{options.name}-{Path(suite.key).name.partition('.')[0]}" if several else options.name
+            keys = [other.key for other in runtime.suites if other.kind == self.name]
+            name = folder_names(options.name, keys)[suite.key] if len(keys) > 1 else options.name
             folder = Folder(runtime.settings.rootdir, name)
             self._runs[suite.key] = EvaluationRun(suite, folder, options)
         return self._runs[suite.key]

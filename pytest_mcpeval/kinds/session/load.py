@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pytest_mcpeval.baseline import digest_of
 from pytest_mcpeval.kinds.base import Case, Place
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
@@ -15,6 +16,7 @@ from pytest_mcpeval.kinds.session.execution.spec import Step, steps_of
 from pytest_mcpeval.kinds.session.intake import read_scenarios, target_problem
 from pytest_mcpeval.kinds.session.records import Scenario, ServerScope
 from pytest_mcpeval.kinds.session.schema import (
+    BUDGETS,
     MOST_SCENARIOS,
     IntakeModel,
     ScenarioModel,
@@ -26,6 +28,7 @@ from pytest_mcpeval.loading import DataFileError, Document, Problem
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import shown, suggestion
 from pytest_mcpeval.merging import merge
+from pytest_mcpeval.samples import to_json
 
 _RESERVED = (CROSS_MCP, UNATTRIBUTED)
 
@@ -79,7 +82,22 @@ class _Loader:
             filtered=servers.filtered,
             scopes={name: self._scope(name) for name in servers.attached},
             scenarios=tuple(one for _, one in chosen),
+            digest=self._digest([models[index] for index, _ in chosen], root),
+            given_budgets={name: one for name, one in self.place.overrides.items() if name in BUDGETS},
         )
+
+    def _digest(self, models: list[ScenarioModel], root: Path) -> str:
+        """Of everything that decides what the scenarios do; what judges them afterwards may change."""
+        content = {
+            "scenarios": [model.model_dump(mode="json") for model in models],
+            "agent": None if self.settings.agent is None else self.settings.agent.model_dump(mode="json"),
+            "dispositions": {
+                name: model.model_dump(mode="json") for name, model in self.settings.dispositions.items()
+            },
+        }
+        # A directory of the settings is absolute, and the project may lie elsewhere another time.
+        text = to_json(content).replace(to_json(str(root))[1:-1], "")
+        return digest_of(text)
 
     def _problem(self, *keys: str | int, message: str) -> None:
         self.problems.append(self.document.problem(*keys, message=message))

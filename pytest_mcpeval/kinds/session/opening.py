@@ -20,13 +20,13 @@ def opening(state: State | None, options: SessionOptions, scenarios_file: str) -
     """
     if state is None:
         return "begin"
-    if state.run_id == options.run_id:
-        return "go_on"
     if state.config.scenarios_file not in (None, scenarios_file):
         raise TargetError(
             f"the evaluation {state.eval_name!r} belongs to {state.config.scenarios_file}: "
             "give this one another name with --mcpeval-name"
         )
+    if state.run_id == options.run_id:
+        return "go_on"
     if state.status == "complete":
         if options.resume:
             return "read"

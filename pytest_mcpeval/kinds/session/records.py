@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cached_property
@@ -30,6 +30,9 @@ SYNTHETIC_TOOLS = frozenset({BLOCKED, BUDGET_ABORT, WALLCLOCK_ABORT})
 NOT_DISPATCHED = "not dispatched"
 """The ``result_shape`` of entries that are no calls."""
 
+INTERRUPTED = frozenset({"error:KeyboardInterrupt", "error:SystemExit", "error:cancelled"})
+"""The ``result_shape`` of calls whose answer nobody waited for: no errors of the server."""
+
 MCP_PREFIX = "mcp__"
 MOST_CALLS = 999
 """The largest call budget: ids have three digits."""
@@ -38,6 +41,12 @@ MOST_CALLS = 999
 def mcp_tool(server: str, tool: str) -> str:
     """The name a server's tool has in a session: ``mcp__<server>__<tool>``."""
     return f"{MCP_PREFIX}{server}__{tool}"
+
+
+def server_of(tool: str, servers: Iterable[str]) -> str:
+    """The server of ``mcp__<server>__<tool>``: of those that fit the longest name, or an empty text."""
+    fitting = [name for name in servers if tool.startswith(mcp_tool(name, ""))]
+    return max(fitting, key=len, default="")
 
 
 def timestamp(moment: datetime) -> str:
@@ -128,9 +137,14 @@ class TranscriptEntry:
         return self.tool not in SYNTHETIC_TOOLS
 
     @property
+    def was_answered(self) -> bool:
+        """Whether somebody waited for what the call brought, be it an error."""
+        return self.result_shape is not None and self.result_shape not in INTERRUPTED
+
+    @property
     def failed(self) -> bool:
-        """Whether the call brought an error."""
-        return (self.result_shape or "").startswith("error:")
+        """Whether the call brought an error; one that was interrupted from outside did not."""
+        return self.was_answered and str(self.result_shape).startswith("error:")
 
     @cached_property
     def line(self) -> str:

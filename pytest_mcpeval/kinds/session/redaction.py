@@ -18,30 +18,52 @@ HIDDEN = "<redacted>"
 
 _PERSONAL_NAME = re.compile(
     r"e[-_]?mail|phone|mobile|passport|iban|\bssn\b|social[-_]?security|birth|card[-_]?(?:no|number)|\bcvc\b"
-    r"|pwd|session[-_]?id|\bjwt\b|bearer|signature|\botp\b|\bpin\b|passcode",
+    r"|pwd|session[-_]?id|\bjwt\b|bearer|signature|passcode|passphrase",
     re.IGNORECASE,
+)
+# Words that are parts of many others: a capital or a sign divides them.
+_SHORT_NAME = re.compile(
+    r"(?:^|[^A-Za-z])(?i:otp|pin|pass|cvv)(?:$|[^a-z])|[a-z](?:[Oo]tp|OTP|Pin|PIN|Pass|Cvv|CVV)(?:$|[^a-z])"
 )
 # Not \b: a token may stand behind an underscore.
 _ISSUED = r"""(?<![A-Za-z0-9])(?:
-    (?:sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|npm|pypi|xox[abeprs])[-_][\w-]{8,}
+    (?:sk|pk|rk|whsec|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|npm|pypi|xox[abeprs]|xapp|gsk|xai|r8|sntrys|figd
+      |lin_(?:api|oauth)|dckr_(?:pat|oat)|shp(?:at|ca|pa|ss)|dop_v1|doo_v1|sq0[a-z]{3}|EAA[A-Za-z]|GOCSPX|ntn
+      |rubygems|tskey|nvapi|pplx)[-_][\w-]{8,}
+  | SG\.[\w-]+\.[\w-]+ | AGE-SECRET-KEY-1[A-Z0-9]+
   | (?:AKIA|ASIA)[A-Z0-9]{12,} | AIza[\w-]{20,} | ya29\.[\w-]+
   | eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?
   | [Bb]earer\s+[\w.~+/=-]{6,} | (?:[Bb]asic|[Dd]igest|[Tt]oken)\s+(?=\S*[\d=])[\w.~+/=-]{6,}
 )"""
-_NAMED = r"""(?P<name>["']?\b[\w.-]*
-    (?:token|secret|passw(?:or)?d|passwd|pwd|api[-_]?key|credential|cookie|authorization)
-    [\w.-]*["']?\s*[:=]\s*)["']?[^\s"',;&}]+["']?"""
+_NAME = (
+    r"(?:token|secret|passw(?:or)?d|passwd|passphrase|passcode|pwd|api[-_]?key|credential|cookie"
+    r"|authorization)"
+)
+_NAMED = rf"""(?P<name>["']?\b[\w.-]*{_NAME}[\w.-]*["']?\s*[:=]\s*
+      |["']?(?<![\w.-])(?:pass|pin|otp|cvv)["']?\s*[:=]\s*)["']?[^\s"',;&}}]+["']?"""
+# A value has a digit, or follows "is": "password rules" are words.
+_SPOKEN = r"""(?P<name>\b(?:passw(?:or)?d|passwd|passphrase|passcode)\s+(?:(?:is|was|be)\s+)?["']?
+      |\b(?:token|secret|api[-_ ]?key)\s+(?:(?:is|was|be)\s+)?["']?(?=\S*[A-Za-z]))(?=[^\s"']*\d)[^\s"',;&}]+
+  |(?P<said>\b(?:passw(?:or)?d|passwd|passphrase|passcode)\s+is\s+["']?)[^\s"',;&}]+"""
+_OPTION = r"""(?P<name>(?:\b(?:curl|wget|https?)\b[^\n|;&]*?\s-u|(?<!\S)--(?:proxy-)?user)
+      [\s=]*["']?[^\s:"']+:)[^\s"']+
+  |(?P<said>\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|7z|zip)\b[^\n|;&]*?\s-p\s?)[^\s-][^\s"']*"""
 # Letters and digits, too long to be a word; or base64 with its padding.
 _RANDOM = r"""
-    (?<![\w+/-])(?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+/-])
+    (?<![\w+])(?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+])
   | (?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={1,2}
 """
+_ANY_NAME = rf"\g<name>\g<said>{HIDDEN}"
 _VALUES = (
-    (re.compile(r"[\w.%+-]+@[\w-]+(?:\.[\w-]+)+"), "<e-mail>"),
+    # To the last @ before the host: a password may have one in it.
+    (re.compile(r"(?<=://)[^\s/@:]*:[^\s/]+(?=@)"), HIDDEN),
+    (re.compile(r"(?<=://)[^\s/@:]*:(?!\d+/)[^\s@]+(?=@)"), HIDDEN),
+    (re.compile(r"[\w.%+-]+(?:@|%40)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE), "<e-mail>"),
     (re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL), "<key>"),
-    (re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"), HIDDEN),
     (re.compile(_ISSUED, re.VERBOSE), "<token>"),
     (re.compile(_NAMED, re.VERBOSE | re.IGNORECASE), rf"\g<name>{HIDDEN}"),
+    (re.compile(_SPOKEN, re.VERBOSE | re.IGNORECASE), _ANY_NAME),
+    (re.compile(_OPTION, re.VERBOSE), _ANY_NAME),
     (re.compile(r"(?<![\d.])(?:\d[ -]?){12,18}\d(?![\d.])"), "<number>"),
     (re.compile(_RANDOM, re.VERBOSE), "<token>"),
 )
@@ -56,7 +78,8 @@ def redacted_text(text: str) -> str:
 
 def is_private_name(name: str) -> bool:
     """Whether a value under this name is kept back, whatever it looks like."""
-    return is_secret_name(name) or _PERSONAL_NAME.search(name) is not None
+    patterns = (_PERSONAL_NAME, _SHORT_NAME)
+    return is_secret_name(name) or any(pattern.search(name) is not None for pattern in patterns)
 
 
 def args_summary(arguments: Mapping[str, Any]) -> str:

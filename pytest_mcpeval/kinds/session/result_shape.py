@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_mcpeval.kinds.session.redaction import redacted_text
+from pytest_mcpeval.kinds.session.redaction import is_private_name, redacted_text
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer
 from pytest_mcpeval.servers.response import Response
@@ -57,7 +57,8 @@ def _text_shape(response: Response) -> str:
 
 
 def shape_of(value: Any) -> str:
-    """The shape of JSON data: kinds, names and sizes; of values, only what is true, false or a number."""
+    """The shape of JSON data: kinds, names and sizes; of values, only what is true, false or a number,
+    unless its name is private."""
     if isinstance(value, Mapping):
         return _object(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -66,8 +67,15 @@ def shape_of(value: Any) -> str:
 
 
 def _object(value: Mapping[str, Any]) -> str:
-    inner = [f"{_key(key)}:{_inside(item)}" for key, item in list(value.items())[:MOST_KEYS]]
+    inner = [f"{_key(key)}:{_under(str(key), item)}" for key, item in list(value.items())[:MOST_KEYS]]
     return f"object{{{','.join([*inner, *_rest(len(value))])}}}"
+
+
+def _under(key: str, value: Any) -> str:
+    """A value under its name: under a private one, such as ``otp``, no more than its kind."""
+    if is_private_name(key) and isinstance(value, (bool, int, float)):
+        return _kind(value)
+    return _inside(value)
 
 
 def _inside(value: Any) -> str:

@@ -14,7 +14,7 @@ from pytest_mcpeval.kinds.session.opening import opening
 from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.kinds.session.records import Budget, TranscriptEntry
 from pytest_mcpeval.kinds.session.redaction import redacted_text
-from pytest_mcpeval.kinds.session.scoping import initial_state, scoped
+from pytest_mcpeval.kinds.session.scoping import initial_state, limited, scoped
 from pytest_mcpeval.kinds.session.spec import PlannedScenario, SessionSuite
 from pytest_mcpeval.kinds.session.state import (
     BEFORE_EXECUTION,
@@ -86,15 +86,19 @@ class EvaluationRun:
         if file is None or decision in ("begin", "begin_anew"):
             self._refuse_leftovers()
             return self._begin(around, file if decision == "begin" else None)
-        if decision in ("resume", "go_on"):
+        if decision == "read":
+            self._require_same_scenarios(file.state)
+            self._require_no_other_budgets(file.state)
+        else:
             self._take_over(file, around, again=decision == "resume")
         return file
 
     def _refuse_leftovers(self) -> None:
-        if self.folder.transcript.is_file() and self.folder.transcript.stat().st_size:
+        left = [path.name for path in self.folder.of_evaluation if path.is_file() and path.stat().st_size]
+        if left:
             raise TargetError(
-                f"{self.folder.relative(self.folder.path)} holds a transcript without its state.json: "
-                "name another evaluation with --mcpeval-name, or remove the folder"
+                f"{self.folder.relative(self.folder.path)} holds {' and '.join(left)} of an evaluation whose "
+                "state.json is gone: name another evaluation with --mcpeval-name, or remove the folder"
             )
 
     def _begin(self, around: Surroundings, earlier: StateFile | None) -> StateFile:
@@ -115,18 +119,28 @@ class EvaluationRun:
             file.update(
                 interrupted_seconds=file.state.interrupted_seconds + idle,
                 execution=tuple(_settled(file.state, self.entries(), again=again)),
+                config=limited(file.state.config, self.suite.given_budgets),
+                **({"resumed": (*file.state.resumed, now())} if again else {}),
             )
+        else:
+            self._require_no_other_budgets(file.state)
         if again:
             file.update(run_id=self.options.run_id)
 
     def _require_same_scenarios(self, state: State) -> None:
-        approved = [(scenario.id, scenario.description) for scenario in state.scenarios]
-        wanted = [(planned.id, planned.scenario.description) for planned in self.suite.scenarios]
-        allowed = {found.mcp_name: found.scope() for found in state.safety_dispositions}
-        if approved != wanted or allowed != self.suite.scopes:
+        if state.config.scenarios_digest != self.suite.digest:
             raise TargetError(
                 f"{self.suite.key} has other scenarios or dispositions than the evaluation "
-                f"{state.eval_name!r} began with: begin it anew with --mcpeval-restart"
+                f"{state.eval_name!r} began with: {_way_out(state)}"
+            )
+
+    def _require_no_other_budgets(self, state: State) -> None:
+        """Once all scenarios are over, a budget that has no effect must not look as if it had one."""
+        if limited(state.config, self.suite.given_budgets) != state.config:
+            raise TargetError(
+                f"the scenarios of the evaluation {state.eval_name!r} are over, so another budget has no "
+                f"effect on them: leave --mcpeval-call-budget and --mcpeval-wallclock-budget out, "
+                f"or {_way_out(state)}"
             )
 
     def execute(self, wanted: Sequence[str], around: Surroundings) -> State:
@@ -153,11 +167,13 @@ class EvaluationRun:
             Execution(scenario_id=planned.id, status="running", call_count=count, started=now())
         )
         try:
-            self._require_servers(planned, around)
+            if not guard.wallclock_exceeded():
+                self._require_servers(planned, around)
             toolbox = Toolbox(guard, planned.id)
             outcome = execute(planned.scenario, toolbox, fixtures=around.fixtures)
         except (TargetError, ServerStartError, ServerConfigError) as error:
-            file.set_execution(_failed(file.state, planned.id, str(error)))
+            told = redacted_text(redact(str(error), guard.secrets))
+            file.set_execution(_failed(file.state, planned.id, told))
             return
         file.set_execution(
             Execution(
@@ -219,6 +235,12 @@ def _redacted(data: Any, secrets: Mapping[str, str]) -> Any:
     if isinstance(data, (list, tuple)):
         return [_redacted(value, secrets) for value in data]
     return data
+
+
+def _way_out(state: State) -> str:
+    if state.status == "complete":
+        return "begin another one with --mcpeval-name"
+    return "begin it anew with --mcpeval-restart"
 
 
 def _is_over(state: State, scenario: str) -> bool:

@@ -17,6 +17,8 @@ from pytest_mcpeval.loading.wording import shown
 DEFAULT_CALL_BUDGET = 20
 DEFAULT_WALLCLOCK_BUDGET = 15.0
 MOST_SCENARIOS = 8
+BUDGETS = frozenset({"call_budget", "wallclock_budget"})
+"""The settings that are limits."""
 
 
 class _Model(BaseModel):
@@ -97,7 +99,9 @@ class ScenarioModel(IntakeModel):
     )
     source: Literal["user", "derived"] = "user"
     note: str = Field(default="", description="why it was derived, and from how weak a signal")
-    steps: list[StepModel] | None = Field(default=None, description="the calls that carry it out")
+    steps: Annotated[list[StepModel], Field(min_length=1)] | None = Field(
+        default=None, description="the calls that carry it out"
+    )
     agent: AgentSetting | None = Field(
         default=None, description="who carries it out, instead of the file's `agent`"
     )

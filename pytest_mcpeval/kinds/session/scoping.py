@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.session.discovery import FoundServer
 from pytest_mcpeval.kinds.session.records import MOST_CALLS
+from pytest_mcpeval.kinds.session.redaction import redacted_text
+from pytest_mcpeval.kinds.session.safety_rules import classify
 from pytest_mcpeval.kinds.session.spec import SessionSuite
 from pytest_mcpeval.kinds.session.state import (
     AttachedServer,
@@ -19,6 +22,7 @@ from pytest_mcpeval.kinds.session.state import (
     now,
 )
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
+from pytest_mcpeval.servers.variables import redact, secrets
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -34,9 +38,17 @@ def initial_state(suite: SessionSuite, name: str, run_id: str) -> State:
         call_budget_per_scenario=min(suite.settings.call_budget, MOST_CALLS),
         wallclock_budget_minutes=suite.settings.wallclock_budget,
         scenarios_file=suite.key,
+        scenarios_digest=suite.digest,
     )
     started = now()
     return State(eval_name=name, started=started, last_updated=started, config=config, run_id=run_id)
+
+
+def limited(config: Config, budgets: Mapping[str, Any]) -> Config:
+    """The limits with those of the command line in their place."""
+    calls = min(budgets.get("call_budget", config.call_budget_per_scenario), MOST_CALLS)
+    minutes = budgets.get("wallclock_budget", config.wallclock_budget_minutes)
+    return config.model_copy(update={"call_budget_per_scenario": calls, "wallclock_budget_minutes": minutes})
 
 
 def scoped(file: StateFile, suite: SessionSuite, connect: Connect) -> StateFile:
@@ -92,16 +104,21 @@ def listed_server(found: FoundServer, connect: Connect) -> AttachedServer:
 
 
 def attached_server(found: FoundServer, tools: list[Tool], problem: str) -> AttachedServer:
-    """The record of a server."""
+    """The record of a server, without its credentials."""
     from pytest_mcpeval.samples import to_json
 
-    described = sum(len(to_json({"d": tool.description, "s": tool.input_schema}).encode()) for tool in tools)
     definition = found.definition
+
+    def told(text: str) -> str:
+        return redacted_text(redact(text, secrets(definition, os.environ)))
+
+    described = sum(len(to_json({"d": tool.description, "s": tool.input_schema}).encode()) for tool in tools)
     return AttachedServer(
         name=found.name,
         source=str(found.source),
-        command=definition.shown() if definition.transport == "stdio" else None,
+        command=told(definition.shown()) if definition.transport == "stdio" else None,
         tools=tuple(tool.name for tool in tools),
+        reading_tools=tuple(tool.name for tool in tools if classify(tool.name, tool).effect == "read"),
         description_bytes=described,
-        listing_problem=problem,
+        listing_problem=told(problem),
     )

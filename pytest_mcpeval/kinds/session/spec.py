@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.kinds.session.discovery import FoundServer
@@ -43,7 +44,9 @@ class SessionSuite(Suite[SessionSpec]):
     """A session file, loaded. ``settings`` are `SessionSettings`.
 
     ``root`` is the root directory, ``attached`` and ``filtered`` (name → reason) are the servers that were
-    found, ``scopes`` says what may be done to those that are attached.
+    found, ``scopes`` says what may be done to those that are attached. ``digest`` changes with everything
+    that decides what is done: scenarios, their steps and agents, dispositions. ``given_budgets`` are those of
+    the command line, by the names of the settings.
     """
 
     root: Path
@@ -51,6 +54,8 @@ class SessionSuite(Suite[SessionSpec]):
     filtered: Mapping[str, str]
     scopes: Mapping[str, ServerScope]
     scenarios: tuple[PlannedScenario, ...]
+    digest: str
+    given_budgets: Mapping[str, Any]
 
     def scenario(self, scenario_id: str) -> PlannedScenario:
         """The scenario of that id."""

@@ -37,16 +37,22 @@ class _Record(BaseModel):
 
 
 class Config(_Record):
-    """The limits of an evaluation, and the file its scenarios come from."""
+    """The limits of an evaluation, and the file its scenarios come from.
+
+    ``scenarios_digest`` tells whether its scenarios, steps, agents and dispositions are still those the
+    evaluation began with.
+    """
 
     call_budget_per_scenario: int = 20
     wallclock_budget_minutes: float = 15
     scenarios_file: str | None = None
+    scenarios_digest: str | None = None
 
 
 class AttachedServer(_Record):
     """A server of the evaluation. ``command`` is None for one that is reached by URL.
 
+    ``reading_tools`` are those of its ``tools`` that change nothing, by what it says of them.
     ``listing_problem`` says why its tools could not be listed; it is empty when they were.
     """
 
@@ -54,6 +60,7 @@ class AttachedServer(_Record):
     source: str
     command: str | None = None
     tools: tuple[str, ...] = ()
+    reading_tools: tuple[str, ...] = ()
     description_bytes: int = 0
     listing_problem: str = ""
 
@@ -115,7 +122,8 @@ class State(_Record):
     """Everything about an evaluation but its transcript.
 
     Besides the documented fields: ``run_id`` tells the pytest run that works on it, ``interrupted_seconds``
-    how long nobody did between the beginning and the end of its execution.
+    how long nobody did between the beginning and the end of its execution, ``resumed`` when a later run went
+    on with its scenarios.
     """
 
     eval_name: str
@@ -142,6 +150,7 @@ class State(_Record):
     report_path: str | None = None
     run_id: str = ""
     interrupted_seconds: float = 0.0
+    resumed: tuple[str, ...] = ()
 
     def server_names(self) -> list[str]:
         """The attached servers, in the order they were found."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.session.guard import CallTarget, Guard, GuardedTool
@@ -65,18 +66,23 @@ class _Begun:
 
 
 class Toolbox:
-    """The tools of one scenario, behind the guard. Several tasks and threads may use it at once."""
+    """The tools of one scenario, behind the guard. Several tasks and threads may use it at once.
+
+    It is closed when the scenario is over: an agent that goes on is refused.
+    """
 
     def __init__(self, guard: Guard, scenario_id: str) -> None:
-        self.guard = guard
+        self._guard = guard
         self.scenario_id = scenario_id
         self._recorder = Recorder(guard, scenario_id)
         self._threads: ThreadPoolExecutor | None = None
+        self._closed = False
+        self._unanswered: set[str] = set()
 
     @property
     def tools(self) -> list[GuardedTool]:
         """The tools that can be called; those of skipped servers are left out."""
-        return self.guard.tools()
+        return self._guard.tools()
 
     @property
     def call_count(self) -> int:
@@ -91,7 +97,25 @@ class Toolbox:
     @property
     def seconds_left(self) -> float:
         """The time until the session is over; negative afterwards."""
-        return self.guard.seconds_left()
+        return self._guard.seconds_left()
+
+    @property
+    def tripped_at(self) -> str | None:
+        """When the time of the session was found to be over; None while nobody has found that."""
+        return self._guard.tripped_at
+
+    @property
+    def transcript_path(self) -> Path:
+        """Where the transcript is."""
+        return self._guard.transcript.path
+
+    def now(self) -> str:
+        """The present moment as it stands in the transcript."""
+        return self._guard.now()
+
+    def trip_wallclock(self) -> None:
+        """Write down, once in a session, that its time is over."""
+        self._guard.trip_wallclock(self.scenario_id)
 
     @property
     def abort_reason(self) -> AbortReason | None:
@@ -120,11 +144,11 @@ class Toolbox:
         """Like `call`, with the result as the server sent it."""
         begun = await self._begun_on_thread(name, arguments or {}, timeout)
         try:
-            answer = Answer(*await asyncio.wrap_future(begun.start()))
+            answer = Answer(*await asyncio.wrap_future(self._started(begun)))
         except BaseException as error:
-            self._recorder.after_failure(begun.entry_id, error)
+            self._failed(begun.entry_id, error)
             raise
-        self._recorder.after_response(begun.entry_id, answer.response)
+        self._answered(begun.entry_id, answer.response)
         return answer
 
     def call_now(
@@ -133,11 +157,11 @@ class Toolbox:
         """Like `call`, from ordinary code."""
         begun = self._begin(name, arguments or {}, timeout)
         try:
-            response, _ = begun.start().result()
+            response, _ = self._started(begun).result()
         except BaseException as error:
-            self._recorder.after_failure(begun.entry_id, error)
+            self._failed(begun.entry_id, error)
             raise
-        self._recorder.after_response(begun.entry_id, response)
+        self._answered(begun.entry_id, response)
         return response
 
     async def _begun_on_thread(self, name: str, arguments: Mapping[str, Any], timeout: float) -> _Begun:
@@ -153,26 +177,64 @@ class Toolbox:
 
     def _abandon(self, begun: Future[_Begun]) -> None:
         if not begun.cancelled() and begun.exception() is None:
-            self._recorder.after_failure(begun.result().entry_id, asyncio.CancelledError())
+            self._failed(begun.result().entry_id, asyncio.CancelledError())
 
     def close(self) -> None:
-        """End its threads; calls that were begun are completed."""
+        """Refuse what is yet to come. Nobody waits for an answer any more: what is under way is cancelled."""
+        with self._guard.transcript.locked():
+            self._closed = True
         if self._threads is not None:
             self._threads.shutdown(wait=True)
             self._threads = None
+        with self._guard.transcript.locked():
+            for entry_id in sorted(self._unanswered):
+                self._failed(entry_id, asyncio.CancelledError())
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise CallRefused("the scenario is over: no more calls are made")
+        self._recorder.require_running()
+
+    def _started(self, begun: _Begun) -> Future[tuple[Response, CallToolResult]]:
+        with self._guard.transcript.locked():
+            if begun.entry_id not in self._unanswered:
+                raise CallRefused("the scenario is over: no more calls are made")
+            return begun.start()
+
+    def _answered(self, entry_id: str, response: Response) -> None:
+        with self._guard.transcript.locked():
+            if self._is_awaited(entry_id):
+                self._recorder.after_response(entry_id, response)
+
+    def _failed(self, entry_id: str, error: BaseException) -> None:
+        with self._guard.transcript.locked():
+            if self._is_awaited(entry_id):
+                self._recorder.after_failure(entry_id, error)
+
+    def _completed(self, entry_id: str, shape: str) -> None:
+        with self._guard.transcript.locked():
+            if self._is_awaited(entry_id):
+                self._recorder.after(entry_id, shape)
+
+    def _is_awaited(self, entry_id: str) -> bool:
+        """Whether a line is still to be completed, which is done once; later answers come too late."""
+        awaited = entry_id in self._unanswered
+        self._unanswered.discard(entry_id)
+        return awaited
 
     def _begin(self, name: str, arguments: Mapping[str, Any], timeout: float) -> _Begun:
         if not name.startswith(MCP_PREFIX):
             raise ValueError(f"expected a tool such as mcp__server__tool, found {name[:80]!r}")
         # A copy: what is judged is what is sent, whatever happens to the caller's own meanwhile.
         arguments = json.loads(json.dumps(arguments))
-        self._recorder.require_running()
-        target = self.guard.target(name)
-        with self.guard.transcript.locked():
-            self._recorder.require_running()
+        self._require_open()
+        target = self._guard.target(name)
+        with self._guard.transcript.locked():
+            self._require_open()
             self._require_safe(name, target, arguments)
             self._recorder.require_budget(name, arguments)
             entry = self._recorder.before(name, arguments, is_mcp=True)
+            self._unanswered.add(entry.id)
         connection = self._connected(entry.id, name, target)
         timeout = min(timeout, max(_SHORTEST_TIMEOUT, self.seconds_left))
         return _Begun(entry.id, target.tool, arguments, timeout, connection)
@@ -187,12 +249,12 @@ class Toolbox:
 
     def _connected(self, entry_id: str, name: str, target: CallTarget) -> Connection:
         if target.scope is None:
-            self._recorder.after(entry_id, "error:unknown_server")
+            self._completed(entry_id, "error:unknown_server")
             raise CallError("unknown_tool", f"no attached server has the tool {name[:80]!r}")
         try:
-            return self.guard.connection(target.server)
+            return self._guard.connection(target.server)
         except BaseException as error:
-            self._recorder.after_failure(entry_id, error)
+            self._failed(entry_id, error)
             raise
 
     @contextmanager
@@ -219,25 +281,33 @@ class Toolbox:
         try:
             yield use
         except BaseException as error:
-            self._recorder.after(entry_id, failure_shape(error))
+            self._completed(entry_id, failure_shape(error))
             raise
         self._recorder.remember(entry_id, use.result)
-        self._recorder.after(entry_id, shape_of(use.result) if use.result is not None else "none")
+        self._completed(entry_id, shape_of(use.result) if use.result is not None else "none")
 
     def _use_begun(self, tool: str, arguments: Mapping[str, Any], justification: str) -> str:
-        with self.guard.transcript.locked():
-            self._recorder.require_running()
+        with self._guard.transcript.locked():
+            self._require_open()
             self._recorder.require_budget(tool, arguments)
-            return self._recorder.before(tool, arguments, is_mcp=False, justification=justification).id
+            entry = self._recorder.before(tool, arguments, is_mcp=False, justification=justification)
+            self._unanswered.add(entry.id)
+            return entry.id
 
     def report(
         self, tool: str, arguments: Mapping[str, Any], justification: str | None, result_shape: str
     ) -> None:
-        """Write down a use of something that is no MCP tool, after the fact: it counts in any case."""
+        """Write down a use of something that is no MCP tool, after the fact: it counts in any case.
+
+        Raises:
+            CallRefused: The toolbox is closed.
+        """
         if self._recorder.is_housekeeping(tool, arguments):
             return
-        with self.guard.transcript.locked():
+        with self._guard.transcript.locked():
+            if self._closed:
+                raise CallRefused("the scenario is over: no more uses are reported")
             entry = self._recorder.before(tool, arguments, is_mcp=False, justification=justification)
             self._recorder.after(entry.id, result_shape)
-            if self.abort_reason is None and self.call_count > self.guard.budget.calls_per_scenario:
+            if self.abort_reason is None and self.call_count > self._guard.budget.calls_per_scenario:
                 self._recorder.end_by_budget(tool, arguments)

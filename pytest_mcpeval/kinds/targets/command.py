@@ -197,7 +197,7 @@ class _Process:
             raise self._ended() from None
         written = self._line(seconds)
         try:
-            answer = parse_json(written.decode("utf-8"))
+            answer = parse_json(written.decode("utf-8"), with_nan=True)
         except ValueError:
             message = f"wrote a line that is no JSON: {_excerpt(written)}; logs belong on standard error"
             raise AnswerError("answer", message) from None

@@ -91,7 +91,7 @@ class HttpTarget:
         if status != http.HTTPStatus.OK:
             raise self._refusal(status, answer)
         try:
-            return parse_json(answer.decode("utf-8"))
+            return parse_json(answer.decode("utf-8"), with_nan=True)
         except ValueError as error:
             message = f"the answer of {self._place} is no JSON ({error}): {self._excerpt(answer)}"
             raise AnswerError("answer", message) from None

@@ -78,7 +78,7 @@ class McpTarget:
 
 def _json_of(response: Response) -> Any:
     try:
-        return json_answer(response)
+        return json_answer(response, with_nan=True)
     except ValueError as error:
         text = shortened(" ".join(response.text.split()), 80)
         message = f"the answer has no structured content and is no JSON ({error}): {text}"

@@ -188,7 +188,7 @@ def object_of(value: Any) -> Mapping[str, Any] | None:
     """A JSON object, also as text; None for everything else."""
     if isinstance(value, str):
         try:
-            value = json.loads(value, parse_constant=_no_constant)
+            value = json.loads(value, parse_constant=_no_constant, parse_float=_finite)
         except (ValueError, RecursionError):
             return None
     return value if isinstance(value, Mapping) else None
@@ -196,6 +196,13 @@ def object_of(value: Any) -> Mapping[str, Any] | None:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits} is too large for a number")
+    return number
 
 
 def text_of(value: Any) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,16 @@ from pytest_mcpeval.loading.wording import counted, shortened
 
 NAMED = 5
 """So many tools are named in one problem."""
+
+
+PROBLEMS = {
+    "nothing returned": "returned nothing",
+    "a tool named twice": "named more than once",
+    "a tool that is not in the corpus": "not in the corpus",
+    "a score that is no number": "the score is no finite number",
+    "more tools than asked for": "returned ",
+}
+"""A few words on each kind of problem → how its sentences begin; the first that fits counts."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +74,23 @@ def _is_finite(hit: Hit) -> bool:
 def _problems(hits: Sequence[Hit], kept: Sequence[Hit], corpus: AbstractSet[str]) -> Iterator[str]:
     ids = [hit.tool_id for hit in kept]
     if not hits:
-        yield "returned nothing"
+        yield PROBLEMS["nothing returned"]
     if len(hits) > len(kept):
         yield f"returned {counted(len(hits), 'tool')}, asked for {len(kept)}: the rest does not count"
     if repeated := duplicates(ids):
-        yield f"named more than once, where the first place counts: {_named(repeated)}"
+        yield f"{PROBLEMS['a tool named twice']}, where the first place counts: {_named(repeated)}"
     if unknown := foreign(ids, corpus):
-        yield f"not in the corpus, but keeps its place: {_named(unknown)}"
+        yield f"{PROBLEMS['a tool that is not in the corpus']}, but keeps its place: {_named(unknown)}"
     if odd := [str(rank) for rank, hit in enumerate(kept, 1) if not _is_finite(hit)]:
-        yield f"the score is no finite number at rank {names(odd, NAMED)}"
+        yield f"{PROBLEMS['a score that is no number']} at rank {names(odd, NAMED)}"
+
+
+def kinds_of(problems: Iterable[str]) -> set[str]:
+    """Which of `PROBLEMS` there are among sentences; errors are none of them."""
+    found = (
+        next((name for name, start in PROBLEMS.items() if text.startswith(start)), "") for text in problems
+    )
+    return set(found) - {""}
 
 
 def _named(ids: Sequence[str]) -> str:

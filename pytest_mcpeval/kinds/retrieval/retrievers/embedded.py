@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit
-from pytest_mcpeval.kinds.retrieval.retrievers.texts import words_of
+from pytest_mcpeval.kinds.retrieval.retrievers.texts import whole_weights, words_of
 from pytest_mcpeval.kinds.retrieval.words import words
 
 _DIGITS = 9
@@ -23,10 +23,12 @@ _DIGITS = 9
 class _Embedded(ABC):
     """An index over a corpus, built when it is first needed."""
 
-    def __init__(self, name: str, corpus: Corpus, weights: Mapping[str, int]) -> None:
+    def __init__(self, name: str, corpus: Corpus, weights: Mapping[str, float]) -> None:
         self._name = name
         self._corpus = corpus
-        self._weights = dict(weights)
+        self._weights = {field: weight for field, weight in weights.items() if weight}
+        # Words stand in a text as often as they count, so that weights are made whole numbers.
+        self._repeats, self._scale = whole_weights(weights)
         self._lock = threading.Lock()
         self._is_open = False
         self._is_empty = False
@@ -34,14 +36,16 @@ class _Embedded(ABC):
     @property
     def name(self) -> str:
         """``bm25 (tool, description, schema)``."""
-        fields = ", ".join(f"{name} ×{times}" if times > 1 else name for name, times in self._weights.items())
+        fields = ", ".join(
+            name if times == 1 else f"{name} ×{times:g}" for name, times in self._weights.items()
+        )
         return f"{self._name} ({fields})"
 
     def open(self) -> None:
         """Build the index."""
         with self._lock:
             if not self._is_open:
-                documents = [words_of(tool, self._weights) for tool in self._corpus.tools]
+                documents = [words_of(tool, self._repeats) for tool in self._corpus.tools]
                 # Neither library can index texts without any word.
                 self._is_empty = not any(documents)
                 if not self._is_empty:
@@ -73,11 +77,20 @@ class _Embedded(ABC):
 
 
 class Bm25(_Embedded):
-    """Okapi BM25 in Lucene's form, by bm25s. ``weights`` maps a field to how many times its words count."""
+    """Okapi BM25 in Lucene's form, by bm25s. ``weights`` maps a field to how many times its words count.
 
-    def __init__(self, corpus: Corpus, weights: Mapping[str, int], k1: float = 1.5, b: float = 0.75) -> None:
+    Raises:
+        ValueError: No field is read, one is unknown, a weight is none, or ``k1`` or ``b`` is out of range.
+    """
+
+    def __init__(
+        self, corpus: Corpus, weights: Mapping[str, float], k1: float = 1.5, b: float = 0.75
+    ) -> None:
         super().__init__("bm25", corpus, weights)
-        self._k1, self._b = k1, b
+        if not (k1 >= 0 and 0 <= b <= 1):
+            raise ValueError(f"expected k1 of at least 0 and b from 0 to 1, found {k1!r} and {b!r}")
+        # Texts that are longer by a factor score the same with a k1 that is higher by it.
+        self._k1, self._b = k1 * self._scale, b
 
     def _build(self, documents: list[list[str]]) -> None:
         import bm25s
@@ -92,7 +105,7 @@ class Bm25(_Embedded):
 class Tfidf(_Embedded):
     """Cosine similarity of TF-IDF vectors, by scikit-learn, with its defaults for weights."""
 
-    def __init__(self, corpus: Corpus, weights: Mapping[str, int]) -> None:
+    def __init__(self, corpus: Corpus, weights: Mapping[str, float]) -> None:
         super().__init__("tfidf", corpus, weights)
 
     def _build(self, documents: list[list[str]]) -> None:

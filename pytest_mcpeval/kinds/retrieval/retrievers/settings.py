@@ -10,14 +10,22 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdap
 
 from pytest_mcpeval.kinds.fields import FILE_MODEL, Text, Whole
 from pytest_mcpeval.kinds.retrieval.retrievers.results import template_problem
+from pytest_mcpeval.kinds.retrieval.retrievers.texts import LARGEST_WEIGHT, weight_of
 from pytest_mcpeval.kinds.targets.settings import WAYS, TargetModel, ToolModel, UrlModel, from_text, in_full
 from pytest_mcpeval.servers.json_paths import PathText
 
 _EMBEDDED = ("bm25", "tfidf")
 
 FieldName = Literal["server", "tool", "description", "schema"]
-Weight = Annotated[int, Field(ge=0, le=100)]
-PLAIN_FIELDS: dict[str, int] = {"tool": 1, "description": 1}
+
+
+def _weight(weight: float) -> float:
+    weight_of(weight)
+    return weight
+
+
+Weight = Annotated[float, Field(ge=0, le=LARGEST_WEIGHT), AfterValidator(_weight)]
+PLAIN_FIELDS: dict[str, float] = {"tool": 1, "description": 1}
 """What the embedded retrievers read when ``fields`` is not given; the schema comes with ``schema: true``."""
 
 
@@ -29,7 +37,8 @@ class TextFieldsModel(_Model):
     """Which texts of a tool an embedded retriever reads."""
 
     fields: list[FieldName] | dict[FieldName, Weight] | None = Field(
-        None, description="server, tool, description, schema; with weights, words count that many times"
+        None,
+        description="server, tool, description, schema; weights (two decimals) say how often words count",
     )
     # `schema` itself is a name pydantic's models have.
     with_schema: bool = Field(True, validation_alias="schema", description="read names and texts of schemas")
@@ -37,12 +46,12 @@ class TextFieldsModel(_Model):
     @model_validator(mode="after")
     def _reads_something(self) -> TextFieldsModel:
         if not self.weights():
-            raise ValueError("no field of a tool is read: name one in `fields` with a weight of 1 or more")
+            raise ValueError("no field of a tool is read: name one in `fields` with a weight above 0")
         if not self.with_schema and "schema" in (self.fields or ()):
             raise ValueError("`fields` names schema, and `schema: false` leaves it out: remove one of them")
         return self
 
-    def weights(self) -> dict[str, int]:
+    def weights(self) -> dict[str, float]:
         """Field → how many times its words count; fields that are not read are left out."""
         if self.fields is None:
             return {**PLAIN_FIELDS, **({"schema": 1} if self.with_schema else {})}

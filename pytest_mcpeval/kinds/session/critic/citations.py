@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, UNATTRIBUTED, Finding
+from pytest_mcpeval.kinds.session.records import server_of
 
 NEUTRAL_TOOLS = frozenset({"__budget_abort__", "__wallclock_abort__", "__blocked__"})
 """Entries that the guard wrote itself: they speak for no server."""
@@ -35,9 +36,12 @@ class Cited:
         """Whether the entry speaks for no server."""
         return self.tool in NEUTRAL_TOOLS
 
-    def concerns(self, server: str) -> bool:
-        """Whether the entry is a call to the server, or from a scenario that is meant for it."""
-        return self.tool.startswith(f"mcp__{server}__") or server in self.targets
+    def concerns(self, server: str, servers: Collection[str]) -> bool:
+        """Whether the entry is a call to the server, or from a scenario that is meant for it.
+
+        ``servers`` are all of them: ``mcp__git__hub__x`` is no call to `git` where there is a `git__hub`.
+        """
+        return server_of(self.tool, servers) == server or server in self.targets
 
 
 def dangling_citations(
@@ -68,10 +72,10 @@ def _attribution_problem(finding: Finding, known: Sequence[Cited], servers: Coll
         return ""
     telling = [entry for entry in known if not entry.is_neutral]
     if finding.mcp_name == CROSS_MCP:
-        spanned = {server for server in servers if any(entry.concerns(server) for entry in telling)}
+        spanned = {server for server in servers if any(entry.concerns(server, servers) for entry in telling)}
         return "" if len(spanned) >= 2 else "cross-mcp finding evidence spans fewer than 2 MCPs"
     if known and not telling:
         return "all cited ids are attribution-neutral — cannot verify attribution"
-    if any(entry.concerns(finding.mcp_name) for entry in telling):
+    if any(entry.concerns(finding.mcp_name, servers) for entry in telling):
         return ""
     return f"no cited id plausibly attributed to {finding.mcp_name}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, Dimension, Severity
 from pytest_mcpeval.kinds.session.justification import justification_problem
-from pytest_mcpeval.kinds.session.records import TranscriptEntry, mcp_tool
+from pytest_mcpeval.kinds.session.records import TranscriptEntry, mcp_tool, server_of
 
 OVERSIZED: Mapping[Severity, int] = {"Critical": 1_000_000, "Major": 100_000, "Minor": 25_000}
 """Severity → bytes of one result from which on it is oversized; the worst first."""
@@ -49,24 +49,33 @@ class Material:
     targets: Mapping[str, Sequence[str]] = field(default_factory=dict)
     changes: Callable[[str, str], bool] = lambda server, tool: True
     """(server, tool) → whether the tool may change something, so that asking again is no waste."""
+    resumed: Sequence[str] = ()
+    """When a later run went on, and carried out again from the start what had been interrupted."""
 
     def server_of(self, tool: str) -> str:
         """The server of ``mcp__<server>__<tool>``, or an empty text."""
-        fitting = [name for name in self.tools if tool.startswith(mcp_tool(name, ""))]
-        return max(fitting, key=len, default="")
+        return server_of(tool, self.tools)
 
     def tool_of(self, entry: TranscriptEntry) -> str:
         """The tool's own name."""
         server = self.server_of(entry.tool)
         return entry.tool.removeprefix(mcp_tool(server, "")) if server else entry.tool
 
-    def scenarios(self) -> Mapping[str, list[TranscriptEntry]]:
-        """Scenario → its calls, in order."""
-        found: dict[str, list[TranscriptEntry]] = {}
+    def scenarios(self) -> set[str]:
+        """The scenarios that made calls."""
+        return {entry.scenario_id for entry in self.entries if entry.is_call}
+
+    def attempts(self) -> Sequence[tuple[str, list[TranscriptEntry]]]:
+        """Scenarios and their calls, in order; one that was interrupted and resumed is there several times.
+
+        What the next attempt repeats is no repetition of the agent's.
+        """
+        found: dict[tuple[str, int], list[TranscriptEntry]] = {}
         for entry in self.entries:
             if entry.is_call:
-                found.setdefault(entry.scenario_id, []).append(entry)
-        return found
+                attempt = sum(moment <= entry.ts for moment in self.resumed)
+                found.setdefault((entry.scenario_id, attempt), []).append(entry)
+        return [(scenario, entries) for (scenario, _), entries in found.items()]
 
 
 def drafts(material: Material) -> list[Draft]:
@@ -84,7 +93,7 @@ def _severity(scale: Mapping[Severity, int], number: int) -> Severity | None:
 
 def _repeated(material: Material) -> Iterator[Draft]:
     """The same call again, while nothing that could change its answer has happened."""
-    for entries in material.scenarios().values():
+    for _, entries in material.attempts():
         for group in _same_calls(material, entries):
             severity = _severity(REPEATED, len(group))
             if severity is None:
@@ -105,7 +114,7 @@ def _same_calls(material: Material, entries: Iterable[TranscriptEntry]) -> Itera
     groups: dict[tuple[str, str], list[TranscriptEntry]] = {}
     for entry in entries:
         server = material.server_of(entry.tool)
-        if not server:
+        if not server or not entry.was_answered:
             continue
         key = (entry.tool, entry.args_digest or entry.args_summary)
         groups.setdefault(key, []).append(entry)
@@ -118,10 +127,10 @@ def _same_calls(material: Material, entries: Iterable[TranscriptEntry]) -> Itera
 
 def _guessed(material: Material) -> Iterator[Draft]:
     """A call that failed, and the same tool again with other parameters."""
-    for entries in material.scenarios().values():
+    for _, entries in material.attempts():
         by_tool: dict[str, list[TranscriptEntry]] = {}
         for entry in entries:
-            if material.server_of(entry.tool):
+            if material.server_of(entry.tool) and entry.was_answered:
                 by_tool.setdefault(entry.tool, []).append(entry)
         for calls in by_tool.values():
             for attempts in _attempts(calls):
@@ -193,7 +202,7 @@ def _inconsistent(material: Material) -> Iterator[Draft]:
     """Answers of one tool that are now a list, now a mapping, now a text."""
     kinds: dict[str, dict[str, list[TranscriptEntry]]] = {}
     for entry in material.entries:
-        found = _KIND.match(entry.result_shape or "")
+        found = _KIND.match(entry.result_shape or "") if entry.was_answered else None
         if material.server_of(entry.tool) and not entry.failed and found:
             kinds.setdefault(entry.tool, {}).setdefault(found[0], []).append(entry)
     for by_kind in kinds.values():
@@ -214,7 +223,7 @@ def _inconsistent(material: Material) -> Iterator[Draft]:
 
 def _glued(material: Material) -> Iterator[Draft]:
     """Calls of other tools that stand between two MCP calls."""
-    for scenario, entries in material.scenarios().items():
+    for scenario, entries in material.attempts():
         servers = [material.server_of(entry.tool) for entry in entries]
         mcp = [place for place, server in enumerate(servers) if server]
         if len(mcp) < 2:
@@ -238,7 +247,7 @@ def _glued(material: Material) -> Iterator[Draft]:
 
 def _unjustified(material: Material) -> Iterator[Draft]:
     known = {mcp_tool(server, tool) for server, tools in material.tools.items() for tool in tools}
-    for scenario, entries in material.scenarios().items():
+    for scenario, entries in material.attempts():
         problems = {
             entry.id: problem
             for entry in entries

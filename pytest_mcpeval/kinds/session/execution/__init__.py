@@ -28,9 +28,9 @@ def execute(
     Raises:
         TargetError: The run could not ask: the agent cannot be imported or started, or a server cannot.
     """
-    started = toolbox.guard.now()
+    started = toolbox.now()
     if toolbox.abort_reason is None and toolbox.seconds_left <= 0:
-        toolbox.guard.trip_wallclock(scenario.id)
+        toolbox.trip_wallclock()
     if toolbox.abort_reason is not None:
         return _not_begun(scenario, toolbox, started)
     try:
@@ -45,7 +45,7 @@ def execute(
 
 
 def _not_begun(scenario: Scenario, toolbox: Toolbox, started: str) -> ScenarioOutcome:
-    tripped = toolbox.guard.tripped_at or started
+    tripped = toolbox.tripped_at or started
     return ScenarioOutcome(
         scenario_id=scenario.id,
         status="aborted",
@@ -71,7 +71,7 @@ def _outcome(scenario: Scenario, toolbox: Toolbox, account: Account, started: st
         status="aborted" if reason else "complete",
         call_count=toolbox.call_count,
         started=started,
-        ended=toolbox.guard.now(),
+        ended=toolbox.now(),
         abort_reason=reason,
         answer=shortened(toolbox.told(account.answer), KEPT_CHARACTERS),
         checks=account.checks,

@@ -83,7 +83,7 @@ def _run_function(target: PythonTarget | FixtureTarget, task: str, toolbox: Tool
 def after_failure(toolbox: Toolbox, reason: str, message: str, *, late: bool, answer: str = "") -> Account:
     """The account of an agent that did not come to its end; one whom a limit stopped is not to blame."""
     if late and toolbox.abort_reason is None:
-        toolbox.guard.trip_wallclock(toolbox.scenario_id)
+        toolbox.trip_wallclock()
     if toolbox.abort_reason is not None:
         return Account(answer)
     check = Check({"type": "agent"}, "failed", toolbox.told(f"the agent {message}"), {"reason": reason})

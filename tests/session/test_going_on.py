@@ -1,0 +1,123 @@
+"""What an evaluation that was begun may be gone on with, and what it never shares or takes over."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.kinds.session.folder import folder_names
+from tests.session.evaluations import ECHO, SESSION, SUMMARY, SessionProject, call, finding, scenario
+from tests.session.test_sessions_run import outcomes
+
+NEVER = {**ECHO, "expect": [{"type": "contains", "value": "NEVER"}]}
+
+
+def test_files_of_one_name_are_evaluations_of_their_own(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    (tmp_path / SESSION).unlink()
+    made.session(scenario(ECHO), name="datasets/p/x.scenarios.yaml")
+    made.session(scenario(NEVER), name="datasets/q/x.scenarios.yaml")
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    cases = {key: suite["cases"][0]["outcome"] for key, suite in run.report()["suites"].items()}
+    assert cases == {"datasets/p/x.scenarios.yaml": "passed", "datasets/q/x.scenarios.yaml": "failed"}
+    assert len(list((tmp_path / "mcp-evals").iterdir())) == 2
+
+
+def test_names_of_folders_tell_files_apart() -> None:
+    keys = ["pay.eu.scenarios.yaml", "pay.us.scenarios.yaml", "a/Pay.EU.scenarios.json", "ü ö.scenarios.yaml"]
+    found = folder_names("n", keys)
+    assert found["pay.us.scenarios.yaml"] == "n-pay.us"
+    assert found["ü ö.scenarios.yaml"] == "n--"
+    assert found["pay.eu.scenarios.yaml"].startswith("n-pay.eu-")
+    assert len({name.lower() for name in found.values()}) == 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_same"),
+    [
+        ({"scenarios": [scenario(NEVER)]}, False),
+        ({"scenarios": [scenario(ECHO), scenario(ECHO)]}, False),
+        ({"scenarios": [scenario(ECHO, description="Something else")]}, False),
+        ({"scenarios": [scenario(ECHO, expect_abort="wallclock")]}, False),
+        ({"agent": "python:other:agent"}, False),
+        ({"gates": {"fail_on": "Minor"}, "critic": "file:kept.md"}, True),
+    ],
+    ids=["steps", "more", "description", "expect_abort", "agent", "judging"],
+)
+def test_only_the_same_scenarios_are_gone_on_with(
+    tmp_path: Path, changed: dict[str, Any], is_same: bool
+) -> None:
+    made = SessionProject.at(tmp_path)
+    assert made.run().status == 0
+    done = made.evaluation()
+    content = {"scenarios": [scenario(ECHO)], **changed}
+    made.session(*content.pop("scenarios"), **content)
+    complete = made.run("--mcpeval-resume")
+    done.write(status="critiquing")
+    unfinished = made.run("--mcpeval-resume")
+    if is_same:
+        assert (complete.status, unfinished.status) == (0, 0), complete.out + unfinished.out
+        return
+    assert (complete.status, unfinished.status) == (1, 1)
+    words = "has other scenarios or dispositions than the evaluation 'one' began with"
+    assert f"{words}: begin another one with --mcpeval-name" in complete.out
+    assert f"{words}: begin it anew with --mcpeval-restart" in unfinished.out
+    assert "AssertionError" not in complete.out + unfinished.out
+
+
+def test_budgets_of_the_command_line_count_when_a_run_goes_on(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path, scenario(ECHO), scenario(ECHO, ECHO))
+    assert made.run("-k", "S1", "--mcpeval-call-budget", "7").status == 0
+    done = made.evaluation()
+    run = made.run("--mcpeval-resume", "--mcpeval-call-budget", "1", "--mcpeval-report", "report")
+    assert outcomes(run) == {"S1": "passed", "S2": "failed", "report": "passed"}
+    assert done.state["config"]["call_budget_per_scenario"] == 1
+    for argument in ("--mcpeval-call-budget=3", "--mcpeval-wallclock-budget=3"):
+        refused = made.run("--mcpeval-resume", argument)
+        assert refused.status == 1
+        assert "are over, so another budget has no effect" in refused.out
+    shown = made.run("--mcpeval-resume", "--mcpeval-call-budget=1", "--mcpeval-report", "report")
+    assert outcomes(shown) == {"S1": "passed", "S2": "failed", "report": "passed"}
+
+
+def test_nothing_that_lies_in_the_folder_is_taken_for_ones_own(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    folder = made.evaluation().path
+    made.project.write(f"{folder.relative_to(tmp_path)}/critic-output.md", finding("CRITICAL") + SUMMARY)
+    run = made.run()
+    assert run.status == 1
+    assert "holds critic-output.md of an evaluation whose state.json is gone" in run.out
+    assert not (folder / "state.json").exists()
+    (folder / "critic-output.md").unlink()
+    assert made.run().status == 0
+
+
+def test_an_interruption_is_no_friction(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path, scenario(ECHO), scenario(ECHO, call("sleep", seconds=1.5)))
+    source = (tmp_path / "server.py").read_text()
+    made.project.write("server.py", source.replace('"""Take a while;', '"""Read-only. Take a while;'))
+    running = subprocess.Popen(
+        made.project.command("datasets", "--mcpeval-name", "one"),
+        cwd=tmp_path,
+        env=made.project.environ(HOME=str(tmp_path)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    asleep = tmp_path / "asleep"
+    while not asleep.exists() and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    assert running.communicate(timeout=60)[0]
+    done = made.evaluation()
+    assert done.state["status"] == "executing"
+    run = made.run("--mcpeval-resume")
+    assert run.status == 0, run.out
+    assert [line["tool"] for line in done.transcript].count("mcp__tiny__sleep") == 2
+    assert done.state["critic_findings"] == []
+    assert len(done.state["resumed"]) == 1
