@@ -129,7 +129,7 @@ def test_kinds_of_documents_are_told_apart() -> None:
                 25,
                 'provenance.license: "CC-BY-NC-4.0" is not known to allow redistribution (did you mean '
                 '"CC-BY-4.0"?): do not put such a corpus into the repository, but name it as an external '
-                "benchmark; or add the licence to `licenses`",
+                "benchmark; or add the licence to `licenses` in mcpeval.yaml",
             ),
         ),
         ({"id: bn_1": "id: tp_1"}, (21, "duplicate id 'tp_1': first used on line 5")),
@@ -184,8 +184,9 @@ def test_a_corpus_needs_both_labels(write: Write) -> None:
 
 
 def test_an_attack_that_no_hard_negative_resembles_is_a_warning(write: Write) -> None:
-    (warning,) = suite(write({"hn_tool_poisoning_1": "hn_other_1"})).warnings
+    warning, other = suite(write({"hn_tool_poisoning_1": "hn_other_1"})).warnings
     assert warning.startswith("no hard negative resembles tool_poisoning: a detector that flags all")
+    assert other.startswith('"hn_other_1" resembles "other", and no malicious entry has that category')
 
 
 @pytest.mark.parametrize(
