@@ -57,7 +57,7 @@ def options() -> Iterator[str]:
     recorder = recorded_options()
     yield from ("| option | |", "|---|---|")
     for name, attributes in recorder.options:
-        value = f" {attributes['metavar']}" if "metavar" in attributes else ""
+        value = f"={attributes['metavar']}" if "metavar" in attributes else ""
         yield f"| `{name}{value}` | {attributes['help']} |"
     yield from ("", "| ini key | | default |", "|---|---|---|")
     for name, meaning, default in recorder.ini_keys:

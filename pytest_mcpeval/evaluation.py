@@ -61,7 +61,8 @@ class SessionState:
     """How the session went besides the samples.
 
     ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``crashed``: node ids
-    during which a worker died. ``incidents``: files that could not be collected, and workers that died.
+    during which a worker died. ``incidents``: files that could not be collected, and workers that died and
+    left cases undone.
     """
 
     stopped: bool = False

@@ -18,7 +18,7 @@ from pytest_mcpeval.gates import (
     fail_closed,
     overall,
 )
-from pytest_mcpeval.kinds.base import Kind, Suite
+from pytest_mcpeval.kinds.base import Case, Kind, Suite
 from pytest_mcpeval.ledger import Ledger, Selection
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.runtime import Runtime
@@ -36,7 +36,7 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
     return Evaluation(
         suites=blessing.suites,
         tables=[
-            *(table for kind in runtime.kinds.values() for table in _tables(kind, ledger, results)),
+            *(table for kind in runtime.kinds.values() for table in _tables(runtime, kind, results)),
             _repeated(results),
         ],
         verdict=_verdict(blessing, state, concluded.gates),
@@ -70,8 +70,13 @@ def _charts(kind: Kind[Any], ledger: Ledger) -> list[Chart]:
     return kind.charts(samples) if samples else []
 
 
-def _tables(kind: Kind[Any], ledger: Ledger, results: Sequence[SuiteResult]) -> list[Table]:
-    samples = ledger.of_kind(kind.name)
+def _tables(runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult]) -> list[Table]:
+    chosen = [result for result in results if result.selection.kind == kind.name]
+    found = {
+        result.key: _with_missing(runtime, result.selection, result.samples, result.complete)
+        for result in chosen
+    }
+    samples = {key: listed for key, listed in found.items() if listed}
     compared = {
         result.key: result.compared for result in results if result.key in samples and result.compared
     }
@@ -112,12 +117,38 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         selection=selection,
         complete=complete,
         samples=samples,
-        metrics=kind.measure_over_runs(samples),
+        metrics=kind.measure_over_runs(_with_missing(runtime, selection, samples, complete)),
         run=kind.measure_run(samples),
         gates=_gates(runtime, selection, samples, complete),
         compared={} if complete.partial else _compared(runtime, selection, samples),
         exhibits={one.id: kind.exhibits(one) for one in samples if one.outcome in NOT_PASSED},
     )
+
+
+def _with_missing(
+    runtime: Runtime, selection: Selection, samples: Sequence[Sample], complete: Completeness
+) -> Sequence[Sample]:
+    """The samples, and one in error for each case that was to run and did not come back."""
+    if complete.partial or not complete.missing:
+        return samples
+    try:
+        suite = runtime.suite_at(selection.path)
+    except DataFileError:
+        suite = None
+    if suite is None:
+        return samples
+    found = {sample.id: sample for sample in samples}
+    missing = frozenset(complete.missing)
+    return [
+        found[case.id] if case.id in found else _missing(suite, case)
+        for case in suite.cases
+        if case.id in found or case.id in missing
+    ]
+
+
+def _missing(suite: Suite[Any], case: Case[Any]) -> Sample:
+    message = "the case was to run and did not come back"
+    return Sample(suite.key, suite.kind, case.id, "error", message=message, traits=dict(case.traits))
 
 
 def _compared(runtime: Runtime, selection: Selection, samples: Sequence[Sample]) -> Mapping[str, Any]:

@@ -46,6 +46,15 @@ DEPENDENT_OPTIONS = (
     "mcpeval_plan",
 )
 
+FLAGS = (
+    "mcpeval_bless",
+    "mcpeval_resume",
+    "mcpeval_restart",
+    "mcpeval_headed",
+    "mcpeval_capture_only",
+)
+"""The options among them that take no value."""
+
 MOST_CALLS = 999
 """The largest call budget of a session's scenario: ids of calls have three digits."""
 
@@ -260,6 +269,11 @@ def is_enabled(config: pytest.Config) -> bool:
         return True
     given = [name for name in DEPENDENT_OPTIONS if config.getoption(name)]
     if given:
-        option = "--" + given[0].replace("_", "-")
+        option = spelled(given[0])
         raise pytest.UsageError(f"{option} has no effect without --mcpeval (or the ini key mcpeval = true)")
     return False
+
+
+def spelled(name: str) -> str:
+    """An option as it is written on the command line."""
+    return "--" + name.replace("_", "-")

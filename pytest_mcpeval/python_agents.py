@@ -83,9 +83,22 @@ class CaptureAgent:
         """Open a page, type, and wait for the answer; the arguments are those of ``interaction``.
 
         Raises:
+            ValueError: An argument is not what it would have to be in a manifest.
             BrowserError: The visit did not come to its end; the text says at which step, and why.
             OSError: The artifacts cannot be written.
         """
+        before, after, ready = _actions(preconditions), _actions(reveal_actions), _ready(response_ready)
+        _check(
+            {
+                "url": url,
+                "input": input,
+                "preconditions": [_given(action) for action in before],
+                "reveal_actions": [_given(action) for action in after],
+                "response_ready": None if ready is None else _given(ready),
+                "input_selector": input_selector,
+                "response_wait_ms": response_wait_ms,
+            }
+        )
         folder = self._next_folder()
         directive = Directive(
             agent=PYTHON_RUNS,
@@ -94,11 +107,11 @@ class CaptureAgent:
             url=url,
             input=input,
             folder=folder,
-            preconditions=tuple(map(_action, preconditions)),
+            preconditions=before,
             input_selector=input_selector,
             response_wait_ms=response_wait_ms,
-            response_ready=_ready(response_ready),
-            reveal_actions=tuple(map(_action, reveal_actions)),
+            response_ready=ready,
+            reveal_actions=after,
             storage_state=str(storage_state) if isinstance(storage_state, Path) else storage_state,
         )
         folder.create()
@@ -246,6 +259,27 @@ def driver_of(runtime: Runtime) -> Driver:
 
     options = runtime.settings.run.driver
     return runtime.target(("agent", "playwright"), lambda: make_driver("playwright", options))
+
+
+def _actions(given: Sequence[Action]) -> tuple[PageAction, ...]:
+    return tuple(map(_action, given))
+
+
+def _given(part: PageAction | ResponseReady) -> dict[str, Any]:
+    return {name: value for name, value in vars(part).items() if value is not None}
+
+
+def _check(arguments: Mapping[str, Any]) -> None:
+    """Hold the arguments of a visit to what manifests are held to."""
+    from pydantic import ValidationError
+
+    from pytest_mcpeval.kinds.agent.schema import VisitModel
+
+    try:
+        VisitModel.model_validate(arguments)
+    except ValidationError as error:
+        found = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False)]
+        raise ValueError(f"mcpeval_capture: {'; '.join(found)}") from None
 
 
 def _action(given: Action) -> PageAction:

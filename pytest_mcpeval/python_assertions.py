@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from pytest_mcpeval.python_cases import EvidenceMissing, recorder_of
 from pytest_mcpeval.python_markers import ASSERT_MARKER, marked_assertions
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.agent.spec import Assertions
 
 
 class MarkedAssertionsFailed(AssertionError):  # noqa: N818 - reads as what happened
@@ -18,7 +23,7 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     Raises:
         MarkedAssertionsFailed: One does not hold.
         EvidenceMissing: None failed, and one could not be decided.
-        pytest.fail.Exception: The test visited no agent.
+        pytest.fail.Exception: The test visited no agent, or its markers contradict each other.
     """
     __tracebackhide__ = True
     from pytest_mcpeval.kinds.agent.captured import Captured
@@ -27,7 +32,7 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     from pytest_mcpeval.kinds.agent.spec import AgentCase, Observability
     from pytest_mcpeval.kinds.scenario.run import headline
 
-    assertions, recorder = marked_assertions(item), recorder_of(item)
+    assertions, recorder = _assertions_of(item), recorder_of(item)
     if assertions is None:
         return
     if not recorder.captures:
@@ -41,3 +46,11 @@ def judge_marked_assertions(item: pytest.Item) -> None:
         raise MarkedAssertionsFailed(headline(recorder.checks))
     if score.outcome == "inconclusive":
         raise EvidenceMissing(headline(recorder.checks))
+
+
+def _assertions_of(item: pytest.Item) -> Assertions | None:
+    try:
+        return marked_assertions(item)
+    except ValueError as error:
+        message = f"{ASSERT_MARKER}: the markers of the test together: {error}"
+    pytest.fail(message, pytrace=False)

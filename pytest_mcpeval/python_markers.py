@@ -143,7 +143,19 @@ def marked_assertions(item: pytest.Item) -> Assertions | None:
     given: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers(ASSERT_MARKER))):
         given.update(marker.kwargs)
-    return assertions_of(AssertionsModel.model_validate(given)) if given else None
+    if not given:
+        return None
+    found = AssertionsModel.model_validate(given)
+    if problems := _disagreements(given):
+        raise ValueError("; ".join(problems))
+    return assertions_of(found)
+
+
+def _disagreements(given: Mapping[str, Any]) -> list[str]:
+    from pytest_mcpeval.kinds.agent.agreement import assertion_problems
+    from pytest_mcpeval.loading.schema import dotted
+
+    return [f"{dotted(at)}: {message}" for at, message in assertion_problems(given)]
 
 
 def _assert_problems(marker: pytest.Mark) -> Iterator[str]:
@@ -162,6 +174,7 @@ def _assert_problems(marker: pytest.Mark) -> Iterator[str]:
     except ValidationError as error:
         for found in error.errors(include_url=False):
             yield f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    yield from _disagreements(marker.kwargs)
 
 
 def _case_problems(marker: pytest.Mark) -> Iterator[str]:

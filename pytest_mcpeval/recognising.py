@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from typing import Any
 
 from pytest_mcpeval.kinds.base import Kind, Shape
@@ -15,12 +16,17 @@ LEAVE_ALONE = "or leave the file alone with the ini key mcpeval_ignore"
 def recognise(document: Document, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[Any], Shape]:
     """The kind of a document, and whether it holds cases.
 
+    It says so itself, or its name does, or what is in it.
+
     Raises:
         DataFileError: It has no known shape; the message lists the known ones.
     """
     declared = document.data.get("kind") if isinstance(document.data, dict) else None
     if isinstance(declared, str) and declared in kinds:
         return kinds[declared], kinds[declared].recognise(document.data) or "suite"
+    for kind in kinds.values():
+        if any(fnmatch(document.path.name, pattern) for pattern in kind.file_names):
+            return kind, kind.recognise(document.data) or "suite"
     for kind in kinds.values():
         shape = kind.recognise(document.data)
         if shape is not None:

@@ -169,7 +169,12 @@ class Reporter:
             return
         if self.evaluation is None:
             self._finish(session, is_complete=False)
+        if session.exitstatus == pytest.ExitCode.OK and self._is_red():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._write_reports()
+
+    def _is_red(self) -> bool:
+        return self.evaluation is not None and self.evaluation.verdict in ("failed", "error")
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
         self._learn_selections()
@@ -177,13 +182,24 @@ class Reporter:
             stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
             failures=session.testsfailed,
             crashed=frozenset(self._crashed),
-            incidents=self._collection_errors + self._worker_died,
+            incidents=self._collection_errors + (self._worker_died and self._lacks_cases()),
         )
         self.evaluation = evaluate(self.runtime, self.ledger, state)
         self._is_logging_gates = True
         for gate in self.evaluation.gates:
             self._log(gate)
         self._is_logging_gates = False
+
+    def _lacks_cases(self) -> bool:
+        """Whether anything is missing: what a dead worker left undone, another may have done in its place."""
+        found = self.ledger.selections.values()
+        if not found and not self._ids_of_workers:
+            # No worker lived long enough to tell what there is.
+            return True
+        return bool(self._crashed) or any(
+            set(selection.selected) - {sample.id for sample in self.ledger.samples_of(selection)}
+            for selection in found
+        )
 
     def _has_reached_maxfail(self, session: pytest.Session) -> bool:
         limit: int = session.config.getvalue("maxfail")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,15 @@ from pytest_mcpeval.browser.artifacts import new_run_id
 from pytest_mcpeval.browser.directive import DriverOptions
 from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
-from pytest_mcpeval.options import DATA_FILE_PATTERNS, DATASET_DIRECTORIES, POOL_SIZE
+from pytest_mcpeval.options import (
+    DATA_FILE_PATTERNS,
+    DATASET_DIRECTORIES,
+    DEPENDENT_OPTIONS,
+    FLAGS,
+    POOL_SIZE,
+    spelled,
+)
+from pytest_mcpeval.root_directory import values_that_move
 
 Inconclusive = Literal["fail", "skip"]
 
@@ -55,9 +64,10 @@ def settings_from(config: pytest.Config) -> Settings:
     """The frozen settings of this session.
 
     Raises:
-        pytest.UsageError: A directory that the ini key ``mcpeval_datasets`` names does not exist, or options
-            do not go together.
+        pytest.UsageError: A directory that the ini key ``mcpeval_datasets`` names does not exist, options do
+            not go together, or pytest took the value of one for a path of tests.
     """
+    _check_root(config)
     root = config.rootpath
     report, sarif = config.getoption("mcpeval_report"), config.getoption("mcpeval_sarif")
     run = _run_options(config)
@@ -81,6 +91,21 @@ def settings_from(config: pytest.Config) -> Settings:
         run=run,
         plan=_plan(config),
     )
+
+
+def _check_root(config: pytest.Config) -> None:
+    """pytest looks for the project before it knows our options: what follows one is a path to it."""
+    if hasattr(config, "workerinput") or config.getoption("inifilename", None):
+        return
+    typed = config.args_source is pytest.Config.ArgsSource.ARGS
+    arguments = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.invocation_params.args]
+    options = [spelled(name) for name in DEPENDENT_OPTIONS if name not in FLAGS]
+    start = config.invocation_params.dir
+    for option, value in values_that_move(arguments, options, start, config.args if typed else ()):
+        raise pytest.UsageError(
+            f"{option} {value}: pytest takes a value that stands apart for a path of tests, and would look "
+            f"for the project there: write {option}={value}"
+        )
 
 
 def _dataset_directories(config: pytest.Config) -> Iterator[Path]:
@@ -165,7 +190,7 @@ def _directories(config: pytest.Config, option: str) -> tuple[Path, ...]:
     found = tuple(config.invocation_params.dir / name for name in config.getoption(option))
     for directory in found:
         if not directory.is_dir():
-            raise pytest.UsageError(f"--{option.replace('_', '-')}: there is no directory {directory}")
+            raise pytest.UsageError(f"{spelled(option)}: there is no directory {directory}")
     return found
 
 

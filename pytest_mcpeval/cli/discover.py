@@ -15,8 +15,6 @@ from pytest_mcpeval.cli.project import shown
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.agent.spec import Manifest
 
-NAMES = ("agent.yaml", "*.agent.yaml")
-
 DESCRIPTION = """\
 List the manifests of agents (agent.yaml, *.agent.yaml) below a directory, each checked: its path, name,
 description and number of cases. Hidden and symlinked directories are skipped.
@@ -67,12 +65,14 @@ def run(options: argparse.Namespace) -> int:
 
 def manifests(root: Path) -> Iterator[Path]:
     """The files below a directory that have the name of a manifest, sorted."""
+    from pytest_mcpeval.kinds.agent.kind import FILE_NAMES
+
     for directory, names, files in os.walk(root):
         names[:] = sorted(
             name for name in names if not name.startswith(".") and not Path(directory, name).is_symlink()
         )
         for name in sorted(files):
-            if any(fnmatch(name, pattern) for pattern in NAMES):
+            if any(fnmatch(name, pattern) for pattern in FILE_NAMES):
                 yield Path(directory, name)
 
 

@@ -5,35 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_mcpeval.root_directory import configures_pytest
+
 if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
-
-# The files pytest looks for, with the words that make a shared one its own; "" for its very own files.
-CONFIGURATION = {
-    "pytest.toml": "",
-    ".pytest.toml": "",
-    "pytest.ini": "",
-    ".pytest.ini": "",
-    "pyproject.toml": "[tool.pytest",
-    "tox.ini": "[pytest]",
-    "setup.cfg": "[tool:pytest]",
-}
 
 
 def root_directory(start: Path) -> Path:
     """The nearest directory, from ``start`` up, with a pytest configuration or a ``.mcp.json``."""
     for directory in (start, *start.parents):
-        if (directory / ".mcp.json").is_file() or any(
-            _configures_pytest(directory / name, words) for name, words in CONFIGURATION.items()
-        ):
+        if (directory / ".mcp.json").is_file() or configures_pytest(directory):
             return directory
     return start
-
-
-def _configures_pytest(path: Path, words: str) -> bool:
-    if not path.is_file():
-        return False
-    return not words or words in path.read_text(encoding="utf-8", errors="replace")
 
 
 def runtime_at(root: Path) -> Runtime:

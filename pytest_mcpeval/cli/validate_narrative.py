@@ -9,12 +9,12 @@ from typing import Any
 
 DESCRIPTION = """\
 Check a narrative.json against the score of its case: that it is of that case, and that everything it cites is
-a file in the case's folder.
+a file that was captured, below trace/ in the case's folder.
 
   {"case_id": "…", "summary": "…",
    "observations": [{"text": "…", "citations": [{"artifact_path": "trace/dom/…", "detail": "…"}]}]}
 
-A citation may name a `span_id`, which must then occur in the file.
+A citation of a log may name a `span_id`, which must then be one of those in the log.
 """
 
 
@@ -35,9 +35,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Check the narrative; prints a summary, or every problem on stderr."""
-    from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.agent.narrative import NarrativeError, read_narrative
-    from pytest_mcpeval.kinds.agent.score_file import CaseScoreModel, ScoreFileError, read_score
+    from pytest_mcpeval.kinds.agent.score_file import CaseScoreModel, ScoreFileError, case_folder, read_score
     from pytest_mcpeval.text import visible
 
     try:
@@ -45,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         if not isinstance(score, CaseScoreModel):
             message = "is the score of a whole run: give that of a case, RUN_DIR/CASE/score.json"
             raise ScoreFileError(f"{options.score}: {message}")
-        folder = CaseFolder(options.score.parent / score.case_dir)
+        folder = case_folder(options.score.parent, score)
         narrative = read_narrative(options.narrative, score.case_id, folder)
     except ScoreFileError as error:
         print(visible(f"{options.prog}: {error}"), file=sys.stderr)

@@ -128,6 +128,8 @@ class Kind(ABC, Generic[SpecT]):
     """One line for people: how a document of this kind looks, such as ``a `tests:` list (scenario)``."""
     shape_keys: ClassVar[tuple[str, ...]] = ()
     """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
+    file_names: ClassVar[tuple[str, ...]] = ()
+    """Patterns of names that only documents of this kind have, whatever is in them."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
     settings_key: ClassVar[str | None] = None

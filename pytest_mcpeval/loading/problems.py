@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 SHOWN_PROBLEMS = 200
 """How many problems the text of an error lists; the error itself carries them all."""
+
+
+_FROM_NOTHING = re.compile(r"found null\b|missing|nothing is asserted")
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,16 @@ class DataFileError(Exception):
         super().__init__(self.problems)
 
     def joined(self, later: DataFileError) -> DataFileError:
-        """This error with the problems found later, but for those on lines that are in doubt already."""
+        """This error with the problems found later, but for those that tell of the same thing once more.
+
+        What cannot be read is null in the data, on a line that is in doubt already.
+        """
         known = {(problem.path, problem.line) for problem in self.problems}
-        others = [problem for problem in later.problems if (problem.path, problem.line) not in known]
+        others = [
+            problem
+            for problem in later.problems
+            if (problem.path, problem.line) not in known or not _FROM_NOTHING.search(problem.message)
+        ]
         return DataFileError([*self.problems, *others])
 
     def __str__(self) -> str:

@@ -61,6 +61,44 @@ def test_an_invalid_manifest_is_told_and_the_others_are_listed(project: Project,
     assert found.out.startswith("b/agent.yaml\n  name         people\n")
 
 
+LAYERS = """\
+apiVersion:
+name: people
+access: {url: "https://x.example"}
+cases:
+  - id: a
+    input: hi
+    input: hello
+    assertions: {max_total_cost_usd: .nan, max_steps: 0, must_call: [x, x]}
+"""
+
+
+def test_every_layer_of_problems_is_told_by_both_commands(project: Project, capsys: Captured) -> None:
+    project.write("agent.yaml", LAYERS)
+    assert main(["discover"]) == 1
+    discovered = capsys.readouterr().err
+    assert main(["validate", "agent.yaml"]) == 1
+    validated = capsys.readouterr().out
+    for words in (
+        "agent.yaml:1: apiVersion is missing",
+        'agent.yaml:7: duplicate key "input"',
+        "agent.yaml:8: .nan is not a number JSON can hold",
+        "agent.yaml:8: cases[0].assertions.max_steps: expected a number of at least 1",
+        'agent.yaml:8: cases[0].assertions.must_call[1]: "x" is listed twice',
+    ):
+        assert words in discovered
+        assert words in validated
+    assert validated.endswith(": 5 problems\n")
+
+
+def test_the_name_of_a_manifest_says_what_it_is(project: Project, capsys: Captured) -> None:
+    project.write("short.agent.yaml", "name: people\n")
+    assert main(["validate", "short.agent.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert "short.agent.yaml:1: apiVersion is missing" in out
+    assert 'missing required key "access"' in out
+
+
 def test_a_root_that_is_no_directory(project: Project, capsys: Captured) -> None:
     assert main(["discover", "gone"]) == 1
     assert "gone is no directory" in capsys.readouterr().err

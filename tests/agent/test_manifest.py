@@ -298,6 +298,15 @@ def test_a_host_with_one_address_elsewhere_is_not_loopback(monkeypatch: pytest.M
     assert {host: is_loopback(host) for host in answers} == {"inside": True, "mixed": False, "scoped": False}
 
 
+@pytest.mark.parametrize(
+    "selector",
+    ["text=Send", "xpath=//a", "//a", "a >> b", "a:has-text('x')", "#a:open", "a::part(b)"],
+)
+def test_selectors_of_browsers_are_taken_as_they_are(tmp_path: Path, selector: str) -> None:
+    found = read(tmp_path, fields(interaction={"input_selector": selector}))
+    assert found.interaction.input_selector == selector
+
+
 def fields(**changed: Any) -> dict[str, Any]:
     return manifest(case("a", max_steps=1), **changed)
 
@@ -358,6 +367,19 @@ def fields(**changed: Any) -> dict[str, Any]:
                 }
             ),
             "extract.step_count: is not among what the page `exposes`",
+        ),
+        (fields(interaction={"input_selector": "#chat["}), 'input_selector: "#chat[" is no CSS selector'),
+        (
+            fields(
+                observability={
+                    "ui_introspection": {
+                        "description": "x",
+                        "exposes": ["step_count"],
+                        "extract": {"step_count": {"entry": "text=Step"}},
+                    }
+                }
+            ),
+            'extract.step_count.entry: "text=Step" is no CSS selector',
         ),
         (manifest(case("narratives", max_steps=1)), "cases[0].id: "),
         (manifest(case("..", max_steps=1)), "cases[0].id: expected a text that matches"),

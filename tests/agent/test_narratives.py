@@ -11,8 +11,9 @@ import pytest
 from pytest_mcpeval.browser.artifacts import RunFolder
 from pytest_mcpeval.cli import main
 from pytest_mcpeval.kinds.agent.concluding import write_agent_files
+from pytest_mcpeval.kinds.agent.evidence import write_step_count
 from pytest_mcpeval.kinds.agent.load import load_suite
-from pytest_mcpeval.kinds.agent.narrative import narrative_of
+from pytest_mcpeval.kinds.agent.narrative import citation_problem, narrative_of
 from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.agent.run import revisit, score
 from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, read_score, write_score
@@ -93,6 +94,9 @@ def test_a_grounded_narrative_is_confirmed(
             citing(PAGE, {"artifact_path": LOG, "span_id": "call-9"}),
             'citations.1: "trace/observability/tool_c',
         ),
+        (citing({"artifact_path": LOG, "span_id": "call"}), 'has no span "call"'),
+        (citing({"artifact_path": PAGE, "span_id": "Ada"}), 'has no span "Ada"'),
+        (citing("score.json"), '"score.json" was not captured: cite a file below trace/'),
         (citing("nul\0byte"), "there is no file"),
         (citing(), "observations.0.citations: List should have at least 1 item"),
         ({"observations": []}, "observations: List should have at least 1 item"),
@@ -250,3 +254,37 @@ def test_nothing_captured_gives_no_narrative(tmp_path: Path, run: RunFolder) -> 
     found = read_score(run.case("open").score)
     assert not isinstance(found, AgentScoreModel)
     assert narrative_of(found, RunFolder(tmp_path / "empty").case("open")) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("case_dir", "../ok", '"../ok" leads out of the folder of the score'),
+        ("case_dir", "/etc", '"/etc" leads out of the folder of the score'),
+        ("case_dir", "linked", '"linked" leads out of the folder of the score'),
+        ("evidence", None, "without `evidence`: what it stands on is missing"),
+    ],
+)
+def test_scores_that_do_not_stand_are_refused(
+    run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, value: Any, words: str
+) -> None:
+    path = run.case("bad").score
+    (path.parent / "linked").symlink_to(run.case("ok").path, target_is_directory=True)
+    score = json.loads(path.read_text())
+    holder = score if key in score else score["outcomes"][0]
+    holder[key] = value
+    path.write_text(json.dumps(score))
+    told = narrative(tmp_path / "n.json")
+    commands = [["report", str(path)]]
+    commands += [["validate-narrative", str(told), "--score", str(path)]]
+    for command in commands:
+        assert main(command) == 1
+        assert words in capsys.readouterr().err
+
+
+def test_spans_of_a_step_count_may_be_cited(run: RunFolder) -> None:
+    folder = run.case("ok")
+    write_step_count(folder, ["one", "two"])
+    cited = folder.relative(folder.step_count)
+    assert citation_problem(cited, folder, "two") is None
+    assert citation_problem(cited, folder, "tw") is not None

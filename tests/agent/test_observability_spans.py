@@ -8,7 +8,7 @@ import pytest
 
 from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan, kind_of, span_of, usage_of
-from pytest_mcpeval.kinds.agent.observability.logs import is_complete, logs_of
+from pytest_mcpeval.kinds.agent.observability.logs import ends_below_remote_parents, is_complete, logs_of
 from pytest_mcpeval.kinds.agent.observability.otlp import identifier
 from pytest_mcpeval.kinds.agent.observability.spans import Span, SpanKind
 
@@ -134,6 +134,20 @@ TOP, TOOL = span(1, None, "other"), span(2, 1)
 )
 def test_when_traces_are_whole(spans: list[Span], whole: bool) -> None:
     assert is_complete(spans) is whole
+
+
+@pytest.mark.parametrize(
+    ("spans", "remote"),
+    [
+        ([span(1, 99, "agent"), TOOL], True),
+        ([span(1, 99, "agent", ended=None), TOOL], False),
+        ([span(1, 99, "other")], False),
+        ([TOP, TOOL], False),
+        ([], False),
+    ],
+)
+def test_parents_that_other_systems_keep(spans: list[Span], remote: bool) -> None:
+    assert ends_below_remote_parents(spans) is remote
 
 
 def test_steps_are_at_the_top_or_below_the_top_or_an_agent() -> None:

@@ -300,6 +300,17 @@ def test_traces_are_awaited_until_they_are_whole(folder: CaseFolder, monkeypatch
     assert result == FetchResult(1, 0, (), LOGS)
 
 
+def test_a_trace_below_a_parent_of_another_system_is_whole_in_the_end(
+    folder: CaseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(fetching, "REMOTE_PARENT_SECONDS", 0.01)
+    with serving(tempo_with(batches(tool(2, 99, "find")))) as backend:
+        result = fetch(source(backend.url, trace_wait_ms=60_000), TraceQuery("s"), folder)
+    assert result.notes == ()
+    assert [call.tool_name for call in evidence.read_tool_calls(folder) or ()] == ["find"]
+
+
 def test_the_wait_for_a_trace_ends(folder: CaseFolder) -> None:
     result = fetched(folder, tempo_with(batches(*WHOLE[1:])))
     assert result.notes == (

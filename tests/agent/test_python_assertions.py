@@ -93,9 +93,47 @@ def test_mistakes_in_markers_are_errors_of_the_file(tmp_path: Path) -> None:
         @pytest.mark.mcpeval_assert(max_steps=0)
         def test_three(): pass
     """
+    tests += """
+        @pytest.mark.mcpeval_assert(must_call=["find"], must_not_call=["find"])
+        def test_four(): pass
+    """
     made = project(tmp_path, "\n".join(line[8:] for line in tests.splitlines()))
     run = made.run(columns=200)
     assert run.status == 2
     assert "test_agent.py:4: mcpeval_assert: expected assertions as keywords" in run.out
     assert "mcpeval_assert: unknown assertion 'must_cal' (did you mean \"must_call\"?)" in run.out
     assert "mcpeval_assert: max_steps: Input should be greater than or equal to 1" in run.out
+    assert 'mcpeval_assert: must_call[0]: "find" is also in must_not_call' in run.out
+
+
+def test_python_is_held_to_the_same_as_manifests(tmp_path: Path) -> None:
+    tests = """
+import pytest
+
+
+@pytest.mark.mcpeval_assert(must_call=["find"])
+@pytest.mark.mcpeval_assert(must_not_call=["find"])
+def test_one(visited):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"url": "file:///etc/passwd"}, "begins with http"),
+        ({"response_wait_ms": 99}, "response_wait_ms: Input should be greater than or equal to 100"),
+        ({"response_ready": {"dom_quiet_ms": 1}}, "response_ready.dom_quiet_ms"),
+        ({"response_ready": {"dom_quiet_ms": 100, "selector": "a"}}, "exactly one of"),
+        ({"preconditions": [{"action": "fill", "selector": "a"}]}, "fill needs a `value`"),
+        ({"input_selector": "#a["}, "is no CSS selector"),
+    ],
+)
+def test_visits(mcpeval_capture, given, words):
+    with pytest.raises(ValueError) as caught:
+        mcpeval_capture(**{"url": "http://127.0.0.1:1/", "input": "hi", **given})
+    assert words in str(caught.value)
+"""
+    run = project(tmp_path, tests).run(columns=200, CI="")
+    assert "1 failed, 6 passed" in run.last_line, run.out
+    assert "the markers of the test together" in run.out
+    assert '"find" is also in must_not_call' in run.out

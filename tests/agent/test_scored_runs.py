@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent.captures import read_capture, write_capture
+from pytest_mcpeval.kinds.agent.folders import agent_of
+from pytest_mcpeval.root_directory import values_that_move
 from tests.agent.captured_runs import AGENT, RUN_ID, CapturedProject, Evidence, call, case
 from tests.support import Run
 
@@ -316,3 +321,87 @@ def test_options_of_agents_need_mcpeval_and_go_together(tmp_path: Path) -> None:
     both = made.score("--mcpeval-capture-only")
     assert both.status == 4
     assert "--mcpeval-capture-only and --mcpeval-score-only exclude each other" in both.err
+
+
+def test_a_copied_run_is_scored_wherever_it_lies(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("a", max_steps=1))
+    made.capture("a", Evidence(steps=1))
+    assert made.score().status == 0
+    copied = tmp_path / "downloads" / "nightly"
+    copied.parent.mkdir()
+    made.folder().path.rename(copied)
+    run = made.project.run("--mcpeval-score-only=downloads/nightly", CI="")
+    assert run.status == 0, run.out
+    # Before it is scored, what was captured says whose it is.
+    for score in copied.rglob("score.json"):
+        score.unlink()
+    assert agent_of(copied) == "downloads"
+    capture = read_capture(CaseFolder(copied / "a"))
+    assert capture is not None
+    write_capture(CaseFolder(copied / "a"), replace(capture, agent=AGENT))
+    assert agent_of(copied) == AGENT
+
+
+@pytest.mark.parametrize("option", ["--mcpeval-browser", "--mcpeval-score-only", "--mcpeval-report"])
+def test_an_option_does_not_move_the_project(tmp_path: Path, option: str) -> None:
+    made = CapturedProject.at(tmp_path / "project", case("a", max_steps=1))
+    made.project.write("pytest.ini", "[pytest]\nmcpeval_inconclusive = fail\n")
+    elsewhere = tmp_path / "elsewhere" / AGENT / "run"
+    elsewhere.mkdir(parents=True)
+    apart = made.project.run(option, str(elsewhere))
+    assert apart.status == 4
+    assert f"write {option}={elsewhere}" in " ".join(apart.err.split())
+    assert not (tmp_path / "runs").exists()
+    joined = made.project.run(f"{option}={elsewhere}", "--collect-only", "-q")
+    assert joined.status == 0, joined.out + joined.err
+
+
+def test_what_lies_in_the_project_may_stand_apart(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "nested").mkdir()
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+
+    def moved(value: str, *paths: str) -> list[tuple[str, str]]:
+        return list(values_that_move(["--o", value, "-q"], ["--o"], tmp_path, paths))
+
+    assert moved("runs/a") == moved("runs/a", "tests") == moved("gone") == moved("--other") == []
+    (tmp_path / "nested" / "pytest.ini").write_text("[pytest]\n")
+    assert moved("nested") == [("--o", "nested")]
+    assert moved("nested", "tests") == []
+    assert moved(str(tmp_path.parent)) == [("--o", str(tmp_path.parent))]
+
+
+KILLED = """
+import os
+import signal
+
+
+def {hook}:
+    if os.environ.get("PYTEST_XDIST_WORKER") and not os.path.exists("killed"):
+        open("killed", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_worker_that_died_before_its_first_case_spoils_nothing(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, *(case(name, max_steps=1) for name in "abc"))
+    for name in "abc":
+        made.capture(name, Evidence(steps=1))
+    made.project.write("conftest.py", KILLED.format(hook="pytest_collection_finish(session)"))
+    run = made.score("-n2", "--mcpeval-report", "report")
+    assert (tmp_path / "killed").exists()
+    assert (run.status, run.report()["verdict"]) == (0, "passed"), run.out
+
+
+def test_cases_that_did_not_come_back_count_as_errors(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, *(case(name, max_steps=1) for name in "abc"))
+    made.settings(gates={"pass_rate": 1})
+    for name in "abc":
+        made.capture(name, Evidence(steps=1))
+    made.project.write("conftest.py", KILLED.format(hook="pytest_runtest_call(item)"))
+    run = made.score("-n1", "--mcpeval-report", "report")
+    assert run.status == 1
+    assert run.report()["verdict"] == "error"
+    assert run.report()["suites"]["agent.yaml"]["metrics"]["cases"]["error"] == 1
+    assert any(re.search(r"people +2 +0 +0 +1 +66\.7 %", line) for line in run.section()), run.out

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -14,6 +15,8 @@ from pytest_mcpeval.browser.slots import SlotPool
 from tests.agent.captured_runs import case, manifest
 from tests.browser.pages import Site
 from tests.support import Project
+
+LONGEST_SECONDS = 120
 
 
 @pytest.mark.parametrize("arguments", [(), ("-n2",)], ids=["serial", "xdist"])
@@ -35,9 +38,13 @@ def test_a_wait_for_a_slot_is_told_when_it_begins(
                 command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
             assert process.stderr is not None
+            # A run that says nothing would wait, and this test with it.
+            watchdog = Timer(LONGEST_SECONDS, process.kill)
+            watchdog.start()
+            held.callback(watchdog.cancel)
             told = next((line for line in process.stderr if "waits" in line), "")
             waiting = process.poll() is None
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=LONGEST_SECONDS)
     assert "mcpeval: the only browser slot is in use: process " in told
     assert told.endswith("waits for one (--mcpeval-pool-size)\n")
     assert waiting

@@ -75,7 +75,7 @@ def sample_of(runtime: Runtime, *steps: dict[str, Any], **fields: Any) -> Sample
     suite = runtime.suite(path)
     assert suite is not None
     (case,) = suite.cases
-    answers = runtime.ahead.answers(suite, case)
+    (answers,) = runtime.ahead.answers(suite, case)
     return runtime.kind("scenario").judge(suite, case, answers, runtime)
 
 

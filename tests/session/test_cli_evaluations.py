@@ -237,9 +237,26 @@ def test_without_servers_there_is_nothing_to_ask(tmp_path: Path, typed: Typed) -
     assert "No MCPs attached — nothing to evaluate" in report.read_text()
 
 
+def test_nothing_is_asked_when_the_file_cannot_be_written(tmp_path: Path, typed: Typed) -> None:
+    made = interviewed(tmp_path, typed)
+    made.write(FILE, "mine")
+    done = typed("scope", ["Echo a text", "", "approve"])
+    assert done.returncode == 1
+    assert "exists already, and is not overwritten" in done.stderr
+    assert done.stdout == ""
+    assert typed("scope", ["Echo a text", "", "approve"], "--out", "other.scenarios.yaml").returncode == 0
+
+
+def test_derived_scenarios_change_nothing(tmp_path: Path, typed: Typed) -> None:
+    project(tmp_path, ("def add(a: int, b: int)", "def delete_sums(a: int, limit: int)"), ("a + b", "a"))
+    assert typed("interview", ["read_only", "", "skip", ""], "--name", "demo").returncode == 0
+    assert "Walk past" not in typed("scope", ["Echo", "", "approve"]).stdout
+
+
 def test_scope_needs_an_interview(tmp_path: Path, typed: Typed) -> None:
     made = project(tmp_path)
     assert "none in mcp-evals/ is unfinished" in typed("scope", []).stderr
     assert "begin it with pytest-mcpeval interview" in typed("scope", [], "--name", "demo").stderr
+    assert not (made.path / "mcp-evals").exists()
     assert typed("interview", [], "--name", "../x").returncode == 1
     assert not (made.path / "mcp-evals" / "x").exists()

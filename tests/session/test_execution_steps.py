@@ -18,7 +18,8 @@ from tests.session.guarding import Guarded, guarded, reading, sandboxed
 Written = dict[str, Any]
 
 LIST: Written = {"call": "mcp__notes__list_notes", "arguments": {"limit": 2}}
-GET: Written = {"call": "mcp__notes__get_note", "arguments": {"id": "${id}"}}
+GET: Written = {"call": "mcp__notes__get_note", "arguments": {"id": "n1"}}
+GET_THAT: Written = {"call": "mcp__notes__get_note", "arguments": {"id": "${id}"}}
 JOIN: Written = {
     "use": "Python",
     "python": "tests.session.agents:join",
@@ -38,7 +39,9 @@ def verdicts(outcome: ScenarioOutcome) -> list[tuple[int | None, str, str]]:
 def test_captured_values_go_into_later_steps(tmp_path: Path) -> None:
     expect = [{"type": "json_path", "path": "$.arguments.id", "equals": "acme/notes#101"}]
     with guarded(tmp_path, reading()) as found:
-        outcome = carried_out(found, {**LIST, "capture": {"id": "$.notes[0].id"}}, {**GET, "expect": expect})
+        outcome = carried_out(
+            found, {**LIST, "capture": {"id": "$.notes[0].id"}}, {**GET_THAT, "expect": expect}
+        )
         assert found.servers["notes"].received[-1] == ("get_note", {"id": "acme/notes#101"})
     assert verdicts(outcome) == [(2, "json_path", "passed")]
     assert (outcome.status, outcome.call_count) == ("complete", 2)
@@ -53,7 +56,7 @@ def test_a_check_that_does_not_hold_fails_and_the_steps_go_on(tmp_path: Path) ->
 
 
 def test_a_value_that_is_not_there_ends_the_steps(tmp_path: Path) -> None:
-    later = {**GET, "expect": [{"type": "min_length", "chars": 1}]}
+    later = {**GET_THAT, "expect": [{"type": "min_length", "chars": 1}]}
     with guarded(tmp_path, reading()) as found:
         outcome = carried_out(found, {**LIST, "capture": {"id": "$.nothing"}}, later)
     assert verdicts(outcome) == [(1, "capture", "failed"), (2, "min_length", "inconclusive")]
@@ -157,7 +160,7 @@ def test_glue_between_calls_is_a_use_of_something_else(tmp_path: Path) -> None:
     join = {**JOIN, "arguments": {"ids": ["${a}", "${b}"], "by": "+"}, "capture": {"id": "$.joined"}}
     expect = [{"type": "json_path", "path": "$.count", "equals": 2}]
     with guarded(tmp_path, reading()) as found:
-        outcome = carried_out(found, two, {**join, "expect": expect}, GET)
+        outcome = carried_out(found, two, {**join, "expect": expect}, GET_THAT)
         assert found.servers["notes"].received[-1] == ("get_note", {"id": "acme/notes#101+acme/notes#102"})
     assert verdicts(outcome) == [(2, "json_path", "passed")]
     assert found.lines[1].tool == "Python"
@@ -214,3 +217,19 @@ def test_checks_and_paths_are_parsed_ahead_with_their_places() -> None:
     assert places[0][:3] == (1, "expect", 0)
     assert places[1] == (1, "capture", "a")
     assert "contains" in caught.value.problems[0].message
+
+
+def test_a_name_that_no_earlier_step_captures_is_found_ahead() -> None:
+    nested = {"call": "mcp__notes__get_note", "arguments": {"limit": 2, "of": [{"id": "n-${note_id}"}]}}
+    itself = {**GET_THAT, "capture": {"note_ids": "$.a", "id": "$.b"}}
+    models = [StepModel.model_validate(step) for step in (itself, nested, GET_THAT)]
+    with pytest.raises(CheckSpecError) as caught:
+        steps_of(models, BUILTIN)
+    assert [(problem.path, problem.message) for problem in caught.value.problems] == [
+        ((0, "arguments", "id"), "${id} is not captured by an earlier step (captured: nothing)"),
+        (
+            (1, "arguments", "of"),
+            '${note_id} is not captured by an earlier step (did you mean "note_ids"?) '
+            "(captured: id, note_ids)",
+        ),
+    ]

@@ -395,14 +395,27 @@ WORDS = [*sorted(READING), *sorted(CHANGING), "note", "frob", "or"]
 TOOL = st.sampled_from([*sorted(TOOLS), *WORDS, *map("_".join, product(WORDS, repeat=2))])
 VALUE = st.one_of(
     st.sampled_from(
-        ["eval-playground", "playground", "eval", "eval-playground-production", "prod", "", "/etc", "-"]
+        [
+            "eval-playground",
+            "playground",
+            "eval",
+            "eval-playground-production",
+            "prod",
+            "",
+            "/etc",
+            "-",
+            "evil.txt",
+            "sub/evil",
+            " /etc/x",
+            "../up",
+        ]
     ),
     st.text(max_size=6),
     st.integers(0, 5),
     st.none(),
 )
 MADE_UP = st.dictionaries(
-    st.sampled_from(["notebook", "text", "id", "items"]),
+    st.sampled_from(["notebook", "text", "id", "items", "path", "destination"]),
     st.one_of(VALUE, st.lists(VALUE, max_size=2), st.dictionaries(st.sampled_from("ab"), VALUE, max_size=2)),
     max_size=3,
 )
@@ -467,6 +480,13 @@ def test_no_call_reaches_what_it_must_not(
             tried["changed"] += 1
             texts = [text for _, text in texts_in(arguments)]
             assert any(text.strip() and text in RESOURCE for text in texts)
+            # Told without the rule: what is written to is the resource, or below the notebook that is.
+            places = [
+                arguments[key] for key in ("path", "destination") if isinstance(arguments.get(key), str)
+            ]
+            for place in places:
+                assert "notebook" in arguments or place in (RESOURCE, "eval-playground")
+                assert not place.strip().startswith(("/", ".."))
     tried["read"] += len(found.received("reader"))
     dispatched = [line for line in lines if line.tool not in SYNTHETIC_TOOLS]
     assert len(dispatched) == sum(len(server.received) for server in found.servers.values())

@@ -22,6 +22,7 @@ from pytest_mcpeval.kinds.session.guard_server import guard_server
 from pytest_mcpeval.kinds.session.guard_socket import SERVER_NAME, GuardSocket
 from pytest_mcpeval.kinds.session.records import ServerScope, TranscriptEntry
 from pytest_mcpeval.kinds.session.transcript import read_entries
+from pytest_mcpeval.options import call_budget
 from pytest_mcpeval.servers import ServerDefinition
 from tests.session.guarding import guarded, reading, sandboxed
 
@@ -193,6 +194,29 @@ def test_the_command_says_what_is_wrong_with_its_file(tmp_path: Path) -> None:
     assert "try.scenarios.json:" in done.stderr
     assert "approve" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--wallclock-budget", "nan"], "expected minutes, more than 0"),
+        (["--wallclock-budget", "0"], "expected minutes, more than 0"),
+        (["--call-budget", "-3"], "expected a whole number from 1"),
+        (["--call-budget", "0"], "expected a whole number from 1"),
+        (["--scenario", "../x"], '--scenario "../x": '),
+        (["--scenario", "S77"], "try.scenarios.json has S1"),
+    ],
+)
+def test_the_command_takes_no_limits_or_scenarios_that_make_no_sense(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        sys.exit(main(["guard", str(session_file(tmp_path)), *arguments]))
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_largest_call_budget_is_that_of_sessions() -> None:
+    assert call_budget("5000") == 999
 
 
 def test_the_command_does_not_go_on_with_what_is_over(

@@ -145,6 +145,7 @@ def test_a_summary_tells_short_values_and_the_size_of_all_else() -> None:
     assert args_summary({}) == "{}"
     assert args_summary({f"k{n}": n for n in range(10)}).endswith("k7: 7, … 2 more}")
     assert args_summary({"ada@example.org": 1}) == "{<e-mail>: 1}"
+    assert args_summary({"use": "some-server@2025.8.21"}) == '{use: "some-server@2025.8.21"}'
     assert args_summary({"text": "a\x1b[31mb"}) == '{text: "a\\\\x1b[31mb"}'
     assert len(args_summary({f"{'k' * 50}{n}": "v" * 50 for n in range(8)})) < 450
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def test_scenarios_run_in_order_and_the_report_is_written(tmp_path: Path, mode: 
     started = [entry["started"] for entry in done.state["execution"]]
     assert started == sorted(started)
     assert "Evaluation complete: one" in run.out
-    assert f"Report: {done.path / 'report.md'}" in run.out
+    assert "Report: mcp-evals/mcp-eval-one/report.md" in run.out
     assert "Findings: 0 Critical, 0 Major, 0 Minor, 0 Suggestion" in run.out
     assert "PASSED datasets/tiny.scenarios.yaml::gates::fail_on" in run.out
     metrics = run.report()["suites"][SESSION]["metrics"]
@@ -110,6 +111,114 @@ def test_the_wallclock_ends_all_scenarios_to_come(tmp_path: Path) -> None:
     tools = [line["tool"] for line in made.evaluation().transcript]
     assert tools.count("__wallclock_abort__") == 1
     assert "aborted (wallclock): the time of the whole session was over" in run.out
+
+
+def test_an_expected_wallclock_leaves_nothing_to_complain_of(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    made.project.write_json("datasets/mcpeval.yaml", {"servers": {"broken": {"command": "no-such-program"}}})
+    wallclock = {"expect_abort": "wallclock"}
+    made.session(
+        scenario(
+            {**call("sleep", seconds=1.5), "expect": [{"type": "contains", "value": "woke"}]}, **wallclock
+        ),
+        scenario(ECHO, targets_mcps=["broken"], **wallclock),
+        scenario(ECHO, targets_mcps=["broken"]),
+        dispositions={"tiny": "read_only", "broken": "read_only"},
+        wallclock_budget=0.01,
+    )
+    source = (tmp_path / "server.py").read_text()
+    made.project.write("server.py", source.replace('"""Take a while;', '"""Read-only. Take a while;'))
+    run = made.run("--mcpeval-report", "report")
+    assert outcomes(run) == {"S1": "passed", "S2": "passed", "S3": "failed", "report": "passed"}
+    reasons = [entry["abort_reason"] for entry in made.evaluation().state["execution"]]
+    assert reasons == ["wallclock"] * 3
+
+
+SECRETS = (
+    "ghp_abcdefghij1234567890",
+    "ada@example.com",
+    "abc123secretvalue",
+    "hunter2",
+    "sk-live-a1b2c3d4e5f6g7h8",
+)
+
+
+def test_no_credential_of_a_server_reaches_the_disk(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    program = f"import sys; sys.exit('bad token {SECRETS[0]} for {SECRETS[1]}, https://u:{SECRETS[3]}@h/x')"
+    made.project.write("broken.py", program)
+    header = f"Authorization: Bearer {SECRETS[2]}"
+    words = ["broken.py", "--header", header, f"https://u:{SECRETS[3]}@h/x", SECRETS[4]]
+    broken = {"command": sys.executable, "args": words, "cwd": str(tmp_path)}
+    made.project.write_json("datasets/mcpeval.yaml", {"servers": {"broken": broken}})
+    made.session(
+        scenario(ECHO, targets_mcps=["broken"]),
+        dispositions={"tiny": "read_only", "broken": "read_only"},
+        critic=made.critic(finding() + SUMMARY),
+    )
+    assert made.run().status == 1
+    done = made.evaluation()
+    (problem,) = [one["listing_problem"] for one in done.state["attached_mcps"] if one["name"] == "broken"]
+    assert "its last words: bad" in problem
+    assert "did not start" in done.state["execution"][0]["outcome"]["error"]
+    texts = {path.name: path.read_text() for path in done.path.iterdir() if path.is_file()}
+    assert {"state.json", "report.md", "report.html"} <= texts.keys()
+    found = [(name, secret) for name, text in texts.items() for secret in SECRETS if secret in text]
+    assert found == []
+
+
+READ_ONLY_TOOLS = """
+
+from mcp.types import ToolAnnotations
+
+
+@server.tool(annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
+def git_status() -> str:
+    return "clean"
+
+
+@server.tool(annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
+def git_diff() -> str:
+    return "none"
+"""
+
+
+def test_the_critic_knows_what_servers_say_of_their_tools(tmp_path: Path) -> None:
+    made = SessionProject.at(
+        tmp_path, scenario(*[call("git_status"), call("git_diff")] * 5), dispositions={"tiny": "read_only"}
+    )
+    made.project.write("server.py", (tmp_path / "server.py").read_text() + READ_ONLY_TOOLS)
+    run = made.run()
+    assert "2 Critical" in run.out
+    findings = made.evaluation().state["critic_findings"]
+    assert {one["dimension"] for one in findings} == {"redundant_calls"}
+
+
+WRAPPED = """
+
+
+@server.tool()
+def find_issues(count: int) -> list[dict[str, Any]]:
+    return [{"id": n, "title": "x"} for n in range(count)]
+
+
+@server.tool()
+def find_one(many: bool) -> dict[str, Any] | list[dict[str, Any]]:
+    return [{"id": 1}] if many else {"id": 1}
+"""
+
+
+def test_shapes_are_those_of_what_tools_return(tmp_path: Path) -> None:
+    calls = [call("find_issues", count=count) for count in (0, 3)]
+    ones = [call("find_one", many=many) for many in (False, True)]
+    made = SessionProject.at(tmp_path, scenario(*calls, *ones), dispositions={"tiny": "read_only"})
+    source = (tmp_path / "server.py").read_text() + WRAPPED
+    made.project.write("server.py", source.replace("    return [{", '    """Read-only."""\n    return [{'))
+    assert made.run().status == 0
+    shapes = [line["result_shape"] for line in made.evaluation().transcript]
+    assert shapes[:2] == ["array[0]", "array[3] of {id,title}"]
+    (found,) = made.evaluation().state["critic_findings"]
+    assert found["summary"] == "`find_one` answers in different shapes: array, object"
 
 
 def test_a_server_that_does_not_start_is_an_error_where_it_is_meant_and_a_caveat(tmp_path: Path) -> None:

@@ -115,10 +115,15 @@ def _case_problems(assertions: Mapping[str, Any], case: Any, data: Mapping[str, 
             kinds = ", ".join(ASSERTION_KINDS)
             yield (), f"nothing is asserted, so the case could never fail: give at least one of {kinds}"
         return
-    yield from _repeated(assertions)
-    yield from _contradictions(assertions)
+    yield from assertion_problems(assertions)
     yield from _unknown(_tools(assertions), _names(data, "tools_catalog"), "tools_catalog")
     yield from _unknown(_agents(assertions), _names(data, "agents_catalog"), "agents_catalog")
+
+
+def assertion_problems(assertions: Mapping[str, Any]) -> Iterator[Reference]:
+    """What assertions on one case contradict each other in."""
+    yield from _repeated(assertions)
+    yield from _contradictions(assertions)
 
 
 def _repeated(assertions: Mapping[str, Any]) -> Iterator[Reference]:

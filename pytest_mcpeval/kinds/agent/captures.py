@@ -19,7 +19,8 @@ class Capture:
     """One capture.
 
     ``input`` and ``url`` are what it was made with; ``error`` says which step failed and why, ``fetch_error``
-    why the trace backend could not be asked. ``started`` and ``ended`` are ISO times.
+    why the trace backend could not be asked. ``started`` and ``ended`` are ISO times. ``agent`` is None in
+    captures of earlier versions.
     """
 
     case_id: str
@@ -32,6 +33,7 @@ class Capture:
     notes: tuple[str, ...] = ()
     error: str | None = None
     fetch_error: str | None = None
+    agent: str | None = None
 
 
 def capture_of(directive: Directive, result: CaptureResult) -> Capture:
@@ -47,6 +49,7 @@ def capture_of(directive: Directive, result: CaptureResult) -> Capture:
         completed=result.completed,
         notes=result.notes,
         error=None if error is None else f"{error.step.replace('_', ' ')}: {error.message}",
+        agent=directive.agent,
     )
 
 

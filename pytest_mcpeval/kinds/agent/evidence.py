@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,6 +121,17 @@ def read_step_count(folder: CaseFolder) -> StepCount | None:
     return None if text is None else _parsed(folder.step_count.name, text, StepCount)
 
 
+def span_ids(path: Path) -> frozenset[str]:
+    """The ids of the spans that a canonical log names; none in any other file."""
+    found: set[str] = set()
+    with suppress(EvidenceError):
+        if path.name == "step_count.json":
+            found.update(_parsed(path.name, _text(path) or "", StepCount).step_span_ids)
+        elif (model := _LOGS.get(path.name)) is not None:
+            found.update(row.span_id for row in _read_rows(path, model) or ())
+    return frozenset(found)
+
+
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
     """Write a canonical log, replacing what another source wrote; no rows leave an empty file.
 
@@ -152,6 +164,12 @@ def moment(text: str) -> float:
 
 
 _MOMENT = TypeAdapter(AwareDatetime)
+
+_LOGS: dict[str, type[ToolCall | RoutingDecision | Generation]] = {
+    "tool_calls.jsonl": ToolCall,
+    "routing_decisions.jsonl": RoutingDecision,
+    "generations.jsonl": Generation,
+}
 
 
 def _read_rows(path: Path, model: type[RowT]) -> list[RowT] | None:

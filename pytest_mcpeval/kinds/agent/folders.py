@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
+from pytest_mcpeval.kinds.agent.captures import read_capture
+from pytest_mcpeval.kinds.agent.score_file import ScoreFileError, read_score
 from pytest_mcpeval.kinds.agent.spec import AgentSuite
 from pytest_mcpeval.kinds.base import TargetError
 
@@ -27,18 +30,31 @@ def run_folder(suite: AgentSuite) -> RunFolder:
 
 
 def of_agent(directories: Iterable[Path], agent: str) -> RunFolder | None:
-    """The run of an agent among folders of runs: its parent folder has the agent's name."""
+    """The run of an agent among folders of runs."""
     for directory in directories:
-        if directory.is_dir() and directory.resolve().parent.name == agent:
+        if directory.is_dir() and agent_of(directory) == agent:
             return RunFolder(directory.resolve())
     return None
+
+
+def agent_of(directory: Path) -> str:
+    """The agent of a captured run: as its files say, wherever they lie, else as its parent is named."""
+    for path in (directory / "score.json", *sorted(directory.glob("*/score.json"))):
+        with suppress(ScoreFileError):
+            return read_score(path).agent_name
+    for capture in sorted(directory.glob("*/trace/capture.json")):
+        with suppress(ValueError):
+            found = read_capture(CaseFolder(capture.parent.parent))
+            if found is not None and found.agent is not None:
+                return found.agent
+    return directory.resolve().parent.name
 
 
 def _not_found(option: str, directories: Iterable[Path], agent: str) -> str:
     listed = ", ".join(map(str, directories))
     return (
         f"{option}: none of these is a run of the agent {agent!r}: {listed}. "
-        f"Expected a folder such as runs/{agent}/20260131T120000Z-1a2b3c"
+        f"Expected a folder such as runs/{agent}/20260131T120000Z-1a2b3c, or a copy of one"
     )
 
 

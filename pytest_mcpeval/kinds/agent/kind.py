@@ -35,6 +35,7 @@ ARTIFACT_KEYS = (
     {"case_id", "observations"},
     {"total_steps", "step_span_ids"},
 )
+FILE_NAMES = ("agent.yaml", "*.agent.yaml")
 MANIFEST_KEYS = ("apiVersion", "access", "cases")
 
 
@@ -44,6 +45,7 @@ class AgentKind(Kind[AgentCase]):
     name = "agent"
     shape_description = "a manifest with `apiVersion`, `access` and `cases` (agent)"
     shape_keys = MANIFEST_KEYS
+    file_names = FILE_NAMES
     settings_model = AgentSettings
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiSelectors,
 )
 from pytest_mcpeval.kinds.base import Case, Place
-from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.loading import DataFileError, Document, Problem, UnsoundDocumentError, load
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
 
@@ -84,7 +84,15 @@ def load_manifest(path: Path) -> Manifest:
     Raises:
         DataFileError: With every problem of the file.
     """
-    return manifest_of(load(path))
+    try:
+        document = load(path)
+    except UnsoundDocumentError as error:
+        try:
+            manifest_of(error.document)
+        except DataFileError as later:
+            raise error.joined(later) from None
+        raise
+    return manifest_of(document)
 
 
 def manifest_of(document: Document) -> Manifest:
@@ -114,12 +122,12 @@ def manifest_of(document: Document) -> Manifest:
 
 def _version_problems(document: Document) -> list[Problem]:
     data = document.data
-    if "apiVersion" not in data:
+    if data.get("apiVersion") is None:
         message = (
             f"apiVersion is missing: put `apiVersion: {schema.API_VERSION}` at the top of the file "
             f"(supported: {choice(schema.API_VERSIONS)})"
         )
-        return [Problem(document.path, 1, message)]
+        return [document.problem("apiVersion", message=message)]
     found = data["apiVersion"]
     if found in schema.API_VERSIONS:
         return []

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent.evidence import span_ids
 from pytest_mcpeval.kinds.agent.score_file import CaseRow, OutcomeModel, read_json
 from pytest_mcpeval.loading.wording import counted, shown
 
@@ -108,18 +109,21 @@ def grounding_problems(narrative: Narrative, case_id: str, folder: CaseFolder) -
 
 
 def citation_problem(artifact_path: str, folder: CaseFolder, span_id: str | None = None) -> str | None:
-    """Why a citation does not hold, or None: it must be a file inside the folder, and the span be in it."""
+    """Why a citation does not hold, or None: it must be a captured file, and the span one of those in it."""
     try:
         path = (folder.path / artifact_path).resolve()
         inside = path.is_relative_to(folder.path.resolve())
+        captured = path.is_relative_to(folder.trace.resolve())
         found = inside and path.is_file()
     except (OSError, ValueError):
-        inside, found = True, False
+        inside, captured, found = True, True, False
     if not inside:
         return f"{shown(artifact_path)} leads out of the folder of the case"
     if not found:
         return f"there is no file {shown(artifact_path)} in {folder.path}"
-    if span_id is not None and span_id not in path.read_text(encoding="utf-8", errors="replace"):
+    if not captured:
+        return f"{shown(artifact_path)} was not captured: cite a file below trace/"
+    if span_id is not None and span_id not in span_ids(path):
         return f"{shown(artifact_path)} has no span {shown(span_id)}"
     return None
 

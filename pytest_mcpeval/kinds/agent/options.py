@@ -18,7 +18,7 @@ class RunOptions:
 
     ``run_id`` names the folder of every agent's run. ``score_only`` are folders of captured runs that are
     scored instead of driving; ``baseline_runs`` those with which assertions are compared. Each belongs to
-    the agent whose name its parent folder has.
+    the agent that its files name.
     """
 
     run_id: str = field(default_factory=new_run_id)

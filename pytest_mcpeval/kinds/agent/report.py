@@ -24,6 +24,7 @@ from pytest_mcpeval.kinds.agent.score_file import (
     CaseScoreModel,
     OutcomeModel,
     Score,
+    case_folder,
 )
 from pytest_mcpeval.kinds.agent.scoring import by_assertion_kind, by_target
 from pytest_mcpeval.text import escaped_markdown, shortened
@@ -58,13 +59,13 @@ def render(score: Score, directory: Path, narratives: Mapping[str, Path]) -> str
 
     Raises:
         ReportError: A citation of the score or of a narrative does not hold.
-        ScoreFileError: A narrative cannot be read.
+        ScoreFileError: A narrative cannot be read, or the folder of a case lies elsewhere.
     """
     rows = score.cases if isinstance(score, AgentScoreModel) else (score,)
-    problems = [problem for row in rows for problem in _unresolved(row, _folder(directory, row))]
+    problems = [problem for row in rows for problem in _unresolved(row, case_folder(directory, row))]
     told: list[Told] = []
     for row in rows:
-        folder = _folder(directory, row)
+        folder = case_folder(directory, row)
         try:
             given = _given(row, folder, directory, narratives)
             made = narrative_of(row, folder) if given is None else given
@@ -74,10 +75,6 @@ def render(score: Score, directory: Path, narratives: Mapping[str, Path]) -> str
     if problems:
         raise ReportError(problems)
     return "\n".join(_lines(score, directory, told)) + "\n"
-
-
-def _folder(directory: Path, row: CaseRow) -> CaseFolder:
-    return CaseFolder(directory / row.case_dir)
 
 
 def _unresolved(row: CaseRow, folder: CaseFolder) -> Iterator[str]:

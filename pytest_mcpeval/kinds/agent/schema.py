@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from pytest_mcpeval.browser.directive import ActionName
+from pytest_mcpeval.kinds.agent.selectors import css_selector, page_selector
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, HostPolicy
 from pytest_mcpeval.kinds.agent.urls import page_url
 from pytest_mcpeval.kinds.fields import FILE_MODEL, CaseId, FixtureName, OptionalPath, Seconds, Share
@@ -68,7 +69,12 @@ def _free_case_id(name: str) -> str:
 
 FreeText = Annotated[str, AfterValidator(_printable)]
 Value = Annotated[str, AfterValidator(_without_control_bytes)]
-Selector = Annotated[str, StringConstraints(max_length=2_000), AfterValidator(_printable)]
+Selector = Annotated[
+    str, StringConstraints(max_length=2_000), AfterValidator(_printable), AfterValidator(page_selector)
+]
+CssSelector = Annotated[
+    str, StringConstraints(max_length=2_000), AfterValidator(_printable), AfterValidator(css_selector)
+]
 Variable = Annotated[
     str,
     StringConstraints(pattern=VARIABLE, max_length=200),
@@ -80,6 +86,7 @@ Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
 PageUrl = Annotated[str, StringConstraints(max_length=2_048), AfterValidator(page_url)]
 Count = Annotated[int, Field(ge=1)]
 ManifestCaseId = Annotated[CaseId, AfterValidator(_free_case_id)]
+ResponseWait = Annotated[int, Field(ge=100, le=120_000)]
 TraceWait = Annotated[int, Field(ge=0, le=LONGEST_TRACE_WAIT_MS)]
 
 
@@ -144,9 +151,21 @@ class InteractionModel(_Model):
 
     preconditions: list[ActionModel] = []
     input_selector: Selector | None = None
-    response_wait_ms: Annotated[int, Field(ge=100, le=120_000)] = 2_000
+    response_wait_ms: ResponseWait = 2_000
     response_ready: ReadyModel | None = None
     max_dom_bytes: Annotated[int, Field(ge=1_024, le=1_024 * MEBIBYTE)] = DEFAULT_MAX_DOM_BYTES
+
+
+class VisitModel(_Model):
+    """A visit of an agent's page that a test written in Python makes."""
+
+    url: PageUrl
+    input: FreeText
+    preconditions: list[ActionModel] = []
+    reveal_actions: list[ActionModel] = []
+    input_selector: Selector | None = None
+    response_wait_ms: ResponseWait = 2_000
+    response_ready: ReadyModel | None = None
 
 
 class _BackendModel(_Model):
@@ -181,7 +200,7 @@ class PhoenixModel(_BackendModel):
 class UiFieldModel(_Model):
     """Where in an entry a value stands."""
 
-    selector: Selector | None = None
+    selector: CssSelector | None = None
     attribute: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.:-]*$")] | None = None
 
     @model_validator(mode="after")
@@ -191,13 +210,13 @@ class UiFieldModel(_Model):
         return self
 
 
-UiPlace = Annotated[Selector | UiFieldModel, Expected("a CSS selector, or {selector, attribute}")]
+UiPlace = Annotated[CssSelector | UiFieldModel, Expected("a CSS selector, or {selector, attribute}")]
 
 
 class ToolCallPlaces(_Model):
     """``extract.tool_calls:``."""
 
-    entry: Selector
+    entry: CssSelector
     tool_name: UiPlace
     arguments: UiPlace | None = None
     result: UiPlace | None = None
@@ -208,7 +227,7 @@ class ToolCallPlaces(_Model):
 class RoutingPlaces(_Model):
     """``extract.routing_decisions:``."""
 
-    entry: Selector
+    entry: CssSelector
     target_agent: UiPlace
     from_agent: UiPlace | None = None
     reason: UiPlace | None = None
@@ -219,7 +238,7 @@ class RoutingPlaces(_Model):
 class StepPlaces(_Model):
     """``extract.step_count:``."""
 
-    entry: Selector
+    entry: CssSelector
     span_id: UiPlace | None = None
 
 

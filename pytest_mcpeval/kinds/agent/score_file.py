@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
-from pytest_mcpeval.browser.artifacts import write_private
+from pytest_mcpeval.browser.artifacts import CaseFolder, write_private
+from pytest_mcpeval.loading.wording import shown
 from pytest_mcpeval.samples import CheckStatus, to_json
 
 
@@ -45,12 +46,25 @@ class OutcomeModel(_Model):
     reason: ReasonModel | None = None
     recovery: tuple[str, ...] = ()
 
+    @model_validator(mode="after")
+    def _stands_on_something(self) -> OutcomeModel:
+        if self.evidence is None and self.outcome != "inconclusive":
+            raise ValueError(f"{self.outcome} without `evidence`: what it stands on is missing")
+        return self
+
+
+def _below(path: str) -> str:
+    parts = PurePath(path.replace("\\", "/"))
+    if parts.is_absolute() or ".." in parts.parts or "\0" in path:
+        raise ValueError(f"{shown(path)} leads out of the folder of the score: expected a folder in it")
+    return path
+
 
 class CaseRow(_Model):
-    """One case; ``case_dir`` is relative to the folder of the file."""
+    """One case; ``case_dir`` is relative to the folder of the file, and in it."""
 
     case_id: str
-    case_dir: str
+    case_dir: Annotated[str, AfterValidator(_below)]
     outcome: Literal["passed", "failed", "inconclusive", "error"]
     total: int
     passed: int
@@ -109,6 +123,19 @@ def read_score(path: Path) -> Score:
         where = ".".join(map(str, first["loc"])) or "the whole file"
         raise ScoreFileError(f"{path}: expected a score.json: {where}: {first['msg']}") from None
     return found
+
+
+def case_folder(directory: Path, row: CaseRow) -> CaseFolder:
+    """The folder of a case in the score that lies in a directory.
+
+    Raises:
+        ScoreFileError: A link leads it out of that directory.
+    """
+    folder = directory / row.case_dir
+    if not folder.resolve().is_relative_to(directory.resolve()):
+        words = f"{shown(row.case_dir)} leads out of the folder of the score"
+        raise ScoreFileError(f"{directory / 'score.json'}: case_dir: {words}")
+    return CaseFolder(folder)
 
 
 def read_json(path: Path) -> Any:

@@ -58,7 +58,7 @@ _VALUES = (
     # To the last @ before the host: a password may have one in it.
     (re.compile(r"(?<=://)[^\s/@:]*:[^\s/]+(?=@)"), HIDDEN),
     (re.compile(r"(?<=://)[^\s/@:]*:(?!\d+/)[^\s@]+(?=@)"), HIDDEN),
-    (re.compile(r"[\w.%+-]+(?:@|%40)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE), "<e-mail>"),
+    (re.compile(r"[\w.%+-]+(?:@|%40)[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+", re.IGNORECASE), "<e-mail>"),
     (re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL), "<key>"),
     (re.compile(_ISSUED, re.VERBOSE), "<token>"),
     (re.compile(_NAMED, re.VERBOSE | re.IGNORECASE), rf"\g<name>{HIDDEN}"),

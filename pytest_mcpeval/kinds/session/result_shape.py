@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.session.redaction import is_private_name, redacted_text
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.servers.json_paths import json_answer
+from pytest_mcpeval.servers.json_paths import json_answer, parse_json
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.text import shortened
 
@@ -36,9 +36,23 @@ def result_shape(response: Response) -> str:
     if response.is_error:
         return f"error:{error_class(response)}"
     try:
-        return shape_of(json_answer(response))
+        return shape_of(_unwrapped(json_answer(response), response))
     except ValueError:
         return _text_shape(response)
+
+
+def _unwrapped(answer: Any, response: Response) -> Any:
+    """What a tool returned, without the object that Python servers put around what is none.
+
+    A tool that returns ``{"result": …}`` itself has it in its text as well.
+    """
+    if not isinstance(answer, Mapping) or list(answer) != ["result"]:
+        return answer
+    try:
+        is_own = parse_json(response.text) == answer
+    except ValueError:
+        is_own = False
+    return answer if is_own else answer["result"]
 
 
 def failure_shape(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent.observability.backends import Backend, Found, Window
 from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.logs import (
+    ends_below_remote_parents,
     is_complete,
     logs_of,
     tells_anything,
@@ -26,6 +27,12 @@ __all__ = ["FetchResult", "ObservabilityError", "TraceQuery", "fetch"]
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 2.0
+
+REMOTE_PARENT_SECONDS = 6.0
+"""A parent that has not come for this long after everything else is one that another system keeps.
+
+Exporters send batches every 5 s, unless told otherwise. Half of ``trace_wait_ms``, where that is less.
+"""
 
 
 @dataclass(frozen=True)
@@ -105,15 +112,22 @@ def _opened(backend: TraceBackend) -> Backend:
 
 def _polled(asked: Backend, window: Window, seconds: float) -> tuple[Found, bool]:
     """What the backend has once it is complete and no longer grows, or when time is up; and which it was."""
-    deadline = time.monotonic() + seconds
+    began = grown = time.monotonic()
     pause, before = FIRST_PAUSE_SECONDS, -1
+    quiet = min(REMOTE_PARENT_SECONDS, seconds / 2)
     while True:
         found = asked.find(window)
         spans = unique(found.spans)
+        now = time.monotonic()
+        if len(spans) != before:
+            grown = now
         complete = not found.pending and is_complete(spans.values())
         if complete and len(spans) == before:
             return found, True
-        left = deadline - time.monotonic()
+        remote = not found.pending and ends_below_remote_parents(spans.values())
+        if remote and len(spans) == before and now - grown >= quiet:
+            return found, True
+        left = began + seconds - now
         if left <= 0:
             return found, complete
         before = len(spans)

@@ -65,10 +65,22 @@ def is_complete(spans: Collection[Span]) -> bool:
 
     Ends are exported last, and what a page requests besides may be traced before the agent's own work.
     """
-    keys = {span.key for span in spans}
-    dangling = any(span.parent_key is not None and span.parent_key not in keys for span in spans)
     topped = {span.trace_id for span in spans if span.parent_id is None and span.ended is not None}
-    return tells_anything(spans) and not dangling and topped == {span.trace_id for span in spans}
+    return tells_anything(spans) and not _orphans(spans) and topped == {span.trace_id for span in spans}
+
+
+def ends_below_remote_parents(spans: Collection[Span]) -> bool:
+    """Whether all that is known has ended, and spans at the top have parents that are not here.
+
+    They may still come, or be kept elsewhere: then no more will.
+    """
+    ended = all(span.ended is not None for span in spans)
+    return tells_anything(spans) and ended and bool(_orphans(spans))
+
+
+def _orphans(spans: Collection[Span]) -> list[Span]:
+    keys = {span.key for span in spans}
+    return [span for span in spans if span.parent_key is not None and span.parent_key not in keys]
 
 
 def _tool_call(span: Span) -> ToolCall:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.capture import json_path_problem
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, ParsedCheck, SpecProblem
+from pytest_mcpeval.kinds.scenario.spec import placeholders
 from pytest_mcpeval.kinds.session.execution.settings import PagesModel, StepModel
+from pytest_mcpeval.loading.wording import suggestion
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,27 @@ def steps_of(
     """The steps of a scenario; ``directory`` is where Python functions are imported from.
 
     Raises:
-        CheckSpecError: With every check and every JSONPath that is none; paths begin with the step's index.
+        CheckSpecError: With every check and every JSONPath that is none, and every ``${name}`` that no
+            earlier step captures; paths begin with the step's index.
     """
-    problems: list[SpecProblem] = []
+    problems = list(_unknown_names(models))
     steps = [_step(index, model, registry, directory, problems) for index, model in enumerate(models)]
     if problems:
         raise CheckSpecError(problems)
     return tuple(steps)
+
+
+def _unknown_names(models: Sequence[StepModel]) -> Iterator[SpecProblem]:
+    captured: set[str] = set()
+    for index, model in enumerate(models):
+        for key, value in model.arguments.items():
+            for name in dict.fromkeys(placeholders(value)):
+                if name not in captured:
+                    earlier = ", ".join(sorted(captured)) or "nothing"
+                    close = suggestion(name, captured)
+                    message = f"${{{name}}} is not captured by an earlier step{close} (captured: {earlier})"
+                    yield SpecProblem((index, "arguments", key), message)
+        captured.update(model.capture)
 
 
 def _step(
