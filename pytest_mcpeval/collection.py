@@ -213,6 +213,10 @@ class SuiteFile(pytest.Module):
         return [CaseItem.of(self, suite, batch) for batch in suite.batches]
 
 
+CURRENT_TEST = "PYTEST_CURRENT_TEST"
+HIDDEN_TEST = "hidden from what is evaluated"
+
+
 class CaseItem(pytest.Function):
     """One case of a data file, or several: ``batch: N``."""
 
@@ -240,11 +244,18 @@ class CaseItem(pytest.Function):
             item.add_marker(marker)
         return item
 
+    def _hide(self) -> None:
+        """Let no target in this process read from the environment which case it is asked."""
+        # Overwritten and not removed: pytest sets it anew in each phase, and fails when it is gone.
+        if self.runtime.kind(self.suite.kind).hides_items and CURRENT_TEST in os.environ:
+            os.environ[CURRENT_TEST] = HIDDEN_TEST
+
     def prepare(self) -> None:
         """Make the target ready, after the fixtures: one that cannot be reached is an error, not a failure.
 
         Not in `setup`: a fixture that fails would then be shown with the inside of pytest around it.
         """
+        self._hide()
         problem = self._problem_of_target()
         if problem is not None:
             # In a set-up pytest asks no item for the words: an outcome without traceback is the public way.
@@ -262,6 +273,7 @@ class CaseItem(pytest.Function):
 
     def run_case(self) -> None:
         """Ask, judge, and raise when a case failed."""
+        self._hide()
         # Kept case by case: what ends the item early leaves the samples of those before.
         samples: list[Sample] = []
         self.stash[samples_key] = samples

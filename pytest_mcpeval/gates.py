@@ -82,6 +82,22 @@ class Completeness:
     stopped: bool = False
     crashed: tuple[str, ...] = ()
 
+    def among(self, cases: Collection[str]) -> Completeness:
+        """The same of some of the cases only."""
+        missing, errors, set_aside, crashed = (
+            tuple(case for case in found if case in cases)
+            for found in (self.missing, self.errors, self.set_aside, self.crashed)
+        )
+        return replace(
+            self,
+            expected=len(cases),
+            measured=len(cases) - len(missing),
+            missing=missing,
+            errors=errors,
+            set_aside=set_aside,
+            crashed=crashed,
+        )
+
     @property
     def partial(self) -> bool:
         """Whether the run was cut down on purpose, so that gates cannot be judged."""

@@ -172,9 +172,18 @@ def _gates(
             gates = [GateResult(suite.key, name, "not_evaluated", "") for name in kind.gate_names(suite)]
         else:
             gates = kind.gates(suite, samples, blessing=runtime.settings.bless)
+        held = [_held(kind, suite, gate, complete) for gate in gates]
     except DataFileError as error:
-        gates = [GateResult(selection.suite, "baseline", "error", runtime.described(error))]
-    return [_with_short_paths(gate, runtime) for gate in fail_closed(gates, complete)]
+        broken = GateResult(selection.suite, "baseline", "error", runtime.described(error))
+        held = fail_closed([broken], complete)
+    return [_with_short_paths(gate, runtime) for gate in held]
+
+
+def _held(kind: Kind[Any], suite: Suite[Any], gate: GateResult, complete: Completeness) -> GateResult:
+    """A gate held to the completeness of the cases it is judged on."""
+    cases = None if complete.partial else kind.cases_of_gate(suite, gate.name)
+    (found,) = fail_closed([gate], complete if cases is None else complete.among(cases))
+    return found
 
 
 def _with_short_paths(gate: GateResult, runtime: Runtime) -> GateResult:

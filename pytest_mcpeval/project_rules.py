@@ -126,6 +126,8 @@ def _listed(kinds: Mapping[str, Kind[Any]]) -> str:
 
 def _rules(document: Document, section: str, kind: Kind[Any]) -> tuple[Rule, ...]:
     entries = document.data[section]
+    if isinstance(entries, dict) and kind.settings_key is not None:
+        return (_rule(document, (section,), entries, kind),)
     if not isinstance(entries, list):
         message = f"{section}: expected a list of entries such as `- files: docs/**`, found {shown(entries)}"
         raise DataFileError([document.problem(section, message=message)])

@@ -1,4 +1,4 @@
-"""Every case of a data file, asked twice by a run of pytest: only there fixtures and conftest files exist."""
+"""Every case of a data file, asked twice, or more often, by a run of pytest: only there are fixtures."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ class NotAsked(Exception):  # noqa: N818 (an outcome of asking)
 
 
 def cases_asked_twice(
-    path: Path, key: str, root: Path, wanted: Sequence[str], noun: str
+    path: Path, key: str, root: Path, wanted: Sequence[str], noun: str, runs: int = 2
 ) -> dict[str, dict[str, Any]]:
-    """Case id → the case in ``report.json``, with its two ``runs``; ``noun`` is the plural of what cases are.
+    """Case id → the case in ``report.json``, with its ``runs``; ``noun`` is the plural of what cases are.
 
     Raises:
         NotAsked: Cases are without an answer.
     """
     with tempfile.TemporaryDirectory() as directory:
-        options = ["--mcpeval", "--mcpeval-runs", "2", "--mcpeval-report", directory, "--rootdir", str(root)]
+        options = ["--mcpeval", "--mcpeval-report", directory, "--rootdir", str(root)]
+        options += ["--mcpeval-runs", str(runs)]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", "-q", str(path)],
             capture_output=True,

@@ -85,7 +85,12 @@ def project_schema() -> Schema:
         entry = _schema_of(kind.settings_model, f"{name}.")
         definitions |= entry.pop("$defs", {})
         entry["properties"]["files"] = _files()
-        properties[name] = {"type": "array", "items": entry, "description": f"settings of {name} suites"}
+        entries: Schema = {"type": "array", "items": entry}
+        if kind.settings_key is not None:
+            definitions[f"{name}.Entry"] = entry
+            reference = {"$ref": f"#/$defs/{name}.Entry"}
+            entries = {"anyOf": [{"type": "array", "items": reference}, reference]}
+        properties[name] = {**entries, "description": f"settings of {name} suites"}
     return {
         "$schema": DIALECT,
         "title": "pytest-mcpeval: mcpeval.yaml",

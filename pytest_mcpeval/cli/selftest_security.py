@@ -10,8 +10,8 @@ from pytest_mcpeval.cli.asking import cases_asked_twice
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.proofs import Proof
-    from pytest_mcpeval.kinds.security.rates import Row
     from pytest_mcpeval.kinds.security.spec import SecuritySuite
+    from pytest_mcpeval.samples import Sample
 
 
 def proofs_of(suite: SecuritySuite, root: Path) -> dict[str, Sequence[Proof]]:
@@ -20,25 +20,36 @@ def proofs_of(suite: SecuritySuite, root: Path) -> dict[str, Sequence[Proof]]:
     Raises:
         NotAsked: Entries are without a verdict.
     """
-    from pytest_mcpeval.kinds.security.gates import DetectorGates
-    from pytest_mcpeval.kinds.security.selftest import Verdicts, selftest
+    from copy import deepcopy
 
-    cases = cases_asked_twice(suite.path, suite.key, root, [case.id for case in suite.cases], "entries")
+    from pytest_mcpeval.kinds.security.detectors.making import requests_of
+    from pytest_mcpeval.kinds.security.gates import DetectorGates
+    from pytest_mcpeval.kinds.security.sampling import row_of
+    from pytest_mcpeval.kinds.security.selftest import Verdicts, selftest
+    from pytest_mcpeval.kinds.security.spec import case_id
+
+    # Recorded verdicts may have more runs than two: all of them count.
+    runs = max(2, suite.runs)
+    wanted = [case.id for case in suite.cases]
+    cases = cases_asked_twice(suite.path, suite.key, root, wanted, "entries", runs)
     found: dict[str, Sequence[Proof]] = {}
-    for detector in suite.settings.detectors:
-        first, second = (_rows(suite, detector, cases, run) for run in (0, 1))
-        given = DetectorGates(suite.key, detector, suite.gates_of(detector), first)
-        headline = f"{len(first)} entries, {detector}"
-        found[headline] = selftest(Verdicts(given, second, suite.judged))
+    for detector, model in suite.settings.detectors.items():
+        samples = [_sample(suite, case_id(detector, entry.id), cases) for entry in suite.judged]
+        rows = [row_of(sample) for sample in samples]
+        by_run = [[row_of(sample.runs[run]) for sample in samples] for run in range(runs)]
+        given = DetectorGates(suite.key, detector, suite.gates_of(detector), rows)
+        requests = [
+            request for entry in suite.judged for request in requests_of(model, deepcopy(dict(entry.seen)))
+        ]
+        found[f"{len(rows)} entries, {detector}"] = selftest(Verdicts(given, by_run, requests))
     return found
 
 
-def _rows(suite: SecuritySuite, detector: str, cases: Mapping[str, Mapping[str, Any]], run: int) -> list[Row]:
-    """The judged entries with their verdicts in one of the runs."""
-    from pytest_mcpeval.kinds.security.sampling import row_of
-    from pytest_mcpeval.kinds.security.spec import case_id
+def _sample(suite: SecuritySuite, case: str, cases: Mapping[str, Mapping[str, Any]]) -> Sample:
+    """A case with what was measured in each of its runs."""
     from pytest_mcpeval.samples import Sample
 
-    ids = [case_id(detector, entry.id) for entry in suite.judged]
-    measured = {one: cases[one]["runs"][run]["measured"] for one in ids}
-    return [row_of(Sample(suite.key, suite.kind, one, "passed", measured=measured[one])) for one in ids]
+    runs = tuple(
+        Sample(suite.key, suite.kind, case, "passed", measured=run["measured"]) for run in cases[case]["runs"]
+    )
+    return Sample(suite.key, suite.kind, case, "passed", measured=runs[0].measured, runs=runs)

@@ -134,6 +134,8 @@ class Kind(ABC, Generic[SpecT]):
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
     settings_key: ClassVar[str | None] = None
     """A key that makes an entry in ``mcpeval.yaml`` cases of its own: it is no setting of data files then."""
+    hides_items: ClassVar[bool] = False
+    """Whether the environment variable in which pytest names the item that runs says nothing meanwhile."""
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
     """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
 
@@ -244,6 +246,10 @@ class Kind(ABC, Generic[SpecT]):
     def gate_names(self, suite: Suite[SpecT]) -> list[str]:
         """The names of the gates a suite has, known without samples."""
         return []
+
+    def cases_of_gate(self, suite: Suite[SpecT], gate: str) -> frozenset[str] | None:
+        """The cases that a gate is judged on: only what is missing of those fails it. None for all."""
+        return None
 
     def baseline(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
         """Where the suite's baseline is committed, and its new content; None when it has none."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.baseline import write_atomically
+from pytest_mcpeval.project_file import PROJECT_FILE_NAME
 from pytest_mcpeval.samples import Sample, to_json
 from pytest_mcpeval.text import revealed, shortened
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
+KIND = "security"
+NO_DETECTOR = "none"
 UNNAMED = "flagged"
 """The rule of a detector that does not say why."""
 SHOWN_CHARACTERS = 500
@@ -27,16 +30,40 @@ def write(path: Path, evaluation: Evaluation) -> None:
 
 
 def sarif_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The log as plain data: a run for each detector."""
+    """The log as plain data: a run for each detector, which was no success when a tool has no verdict."""
     results: dict[str, list[dict[str, Any]]] = {}
+    failures: dict[str, list[str]] = {}
     for sample in (sample for suite in evaluation.suites for sample in suite.samples):
-        if "tools" in sample.measured and "server" in sample.measured:
-            results.setdefault(sample.measured["detector"], []).extend(_results(sample))
-    runs = [_run(detector, found) for detector, found in results.items()] or [_run("none", [])]
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
+        if "scan" in sample.traits.get("tags", ()) and sample.kind == KIND:
+            detector = sample.traits["detector"]
+            results.setdefault(detector, []).extend(_results(sample))
+            failures.setdefault(detector, []).extend(_failures(sample))
+    if lost := list(_lost(evaluation)):
+        results.setdefault(NO_DETECTOR, [])
+        failures.setdefault(NO_DETECTOR, []).extend(lost)
+    runs = [_run(name, found, failures[name]) for name, found in results.items()]
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs or [_run(NO_DETECTOR, [], [])]}
 
 
-def _run(detector: str, results: list[dict[str, Any]]) -> dict[str, Any]:
+def _failures(sample: Sample) -> Iterator[str]:
+    """What was not scanned of a server."""
+    if "tools" not in sample.measured:
+        yield f"{sample.traits['server']}: not scanned: {sample.message or sample.outcome}"
+    for tool in sample.measured.get("tools", ()):
+        if tool["flagged"] is None:
+            yield f"{sample.traits['server']}/{tool['tool']}: no verdict: {tool['error']}"
+
+
+def _lost(evaluation: Evaluation) -> Iterator[str]:
+    """The scans that were to run and left nothing."""
+    for suite in evaluation.suites:
+        path = suite.selection.path
+        if suite.selection.kind == KIND and path is not None and Path(path).name == PROJECT_FILE_NAME:
+            for case in suite.complete.missing:
+                yield f"{suite.key}::{case}: not scanned: it left no result"
+
+
+def _run(detector: str, results: list[dict[str, Any]], failures: list[str]) -> dict[str, Any]:
     from pytest_mcpeval import __version__
 
     rules = sorted({result["ruleId"] for result in results})
@@ -45,11 +72,25 @@ def _run(detector: str, results: list[dict[str, Any]]) -> dict[str, Any]:
         "version": __version__,
         "rules": [{"id": rule} for rule in rules],
     }
-    return {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {
+        "tool": {"driver": driver},
+        "invocations": [_invocation(failures)],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+
+
+def _invocation(failures: list[str]) -> dict[str, Any]:
+    """Without it, a scan that failed would look like one that found nothing."""
+    if not failures:
+        return {"executionSuccessful": True}
+    texts = [shortened(revealed(text), SHOWN_CHARACTERS) for text in failures]
+    notifications = [{"level": "error", "message": {"text": text}} for text in texts]
+    return {"executionSuccessful": False, "toolExecutionNotifications": notifications}
 
 
 def _results(sample: Sample) -> Iterator[dict[str, Any]]:
-    for tool in sample.measured["tools"]:
+    for tool in sample.measured.get("tools", ()):
         if tool["flagged"]:
             for detection in tool["detections"] or [{"rule": UNNAMED, "severity": tool["severity"]}]:
                 yield _result(sample, tool, detection)

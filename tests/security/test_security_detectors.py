@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from pytest_mcpeval.kinds.security.detectors.asking import ask
@@ -55,6 +56,8 @@ def answer(made: Detector, *entries: Entry) -> list[Detected]:
         ({"flagged": True, "detections": [{"name": "n", "span": [3, 1], "field": ""}]},
          Verdict(True, detections=(Detection("n"),))),
         ({"flagged": False, "error": None}, Verdict(False)),
+        (numpy.float32(0.7) > 0.5, Verdict(True)),
+        ({"flagged": numpy.bool_(False), "score": numpy.float64(0.5)}, Verdict(False, 0.5)),
     ],
 )  # fmt: skip
 def test_what_counts_as_a_verdict(returned: Any, verdict: Verdict) -> None:
@@ -191,6 +194,17 @@ def test_a_program_answers_all_entries_line_by_line(tmp_path: Path) -> None:
     assert not second.verdict.flagged
     assert third.error is not None
     assert third.error.message == 'the command reported an error: "no model"'
+
+
+@pytest.mark.parametrize("wrong", ["{}", "true", '{"id": 2}'])
+def test_an_answer_that_does_not_say_which_entry_it_is_of_is_none(tmp_path: Path, wrong: str) -> None:
+    program = f"import sys\nfor line in sys.stdin:\n    print('{wrong}', flush=True)\n"
+    (tmp_path / "program.py").write_text(program.replace("{}", '{"flagged": true}'))
+    made = detector({"command": [sys.executable, "program.py"], "directory": str(tmp_path)}, timeout=20)
+    (found,) = answer(made)
+    assert found.error is not None
+    assert found.error.reason == "answer"
+    assert ("without `id`, expected 1" in found.error.message) == ("id" not in wrong)
 
 
 class Web(BaseHTTPRequestHandler):

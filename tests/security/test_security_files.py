@@ -129,7 +129,7 @@ def test_kinds_of_documents_are_told_apart() -> None:
                 25,
                 'provenance.license: "CC-BY-NC-4.0" is not known to allow redistribution (did you mean '
                 '"CC-BY-4.0"?): do not put such a corpus into the repository, but name it as an external '
-                "benchmark; or add the licence to `licenses`",
+                "benchmark; or add the licence to `licenses` in mcpeval.yaml",
             ),
         ),
         ({"id: bn_1": "id: tp_1"}, (21, "duplicate id 'tp_1': first used on line 5")),
@@ -184,8 +184,9 @@ def test_a_corpus_needs_both_labels(write: Write) -> None:
 
 
 def test_an_attack_that_no_hard_negative_resembles_is_a_warning(write: Write) -> None:
-    (warning,) = suite(write({"hn_tool_poisoning_1": "hn_other_1"})).warnings
+    warning, other = suite(write({"hn_tool_poisoning_1": "hn_other_1"})).warnings
     assert warning.startswith("no hard negative resembles tool_poisoning: a detector that flags all")
+    assert other.startswith('"hn_other_1" resembles "other", and no malicious entry has that category')
 
 
 @pytest.mark.parametrize(
@@ -279,6 +280,8 @@ def test_recorded_verdicts_stand_in_for_a_detector(write: Write, tmp_path: Path)
         (lambda d: d["entries"][1].update(verdicts=[]), '"hn_tool_poisoning_1" has no verdict of "scan"'),
         (lambda d: d.update(detectors=["sacn"]), 'there are no verdicts of "scan" (did you mean "sacn"?)'),
         (lambda d: d["entries"][0]["verdicts"][0].pop("flagged"), 'missing required key "flagged"'),
+        (lambda d: d["entries"][0]["verdicts"][0].update(flagged="yes"), 'true or false, found "yes"'),
+        (lambda d: d["entries"][0]["verdicts"][0].update(flagged=1), "expected true or false, found 1"),
     ],
 )
 def test_problems_of_recorded_verdicts(
@@ -287,3 +290,39 @@ def test_problems_of_recorded_verdicts(
     recorded(tmp_path, change)
     path = write({"version: v1": "detectors: {scan: {verdicts: r.json}}"})
     assert any(message in text for _, text in problems(path))
+
+
+def test_a_corpus_cannot_allow_its_own_licence(write: Write) -> None:
+    path = write(
+        {"version: v1": "licenses: [Apache-2.0, MIT, Proprietary]", "license: MIT": "license: Proprietary"}
+    )
+    assert any('a corpus cannot allow "Proprietary" itself' in text for _, text in problems(path))
+    narrower = write({"version: v1": "licenses: [MIT, Apache-2.0]"})
+    assert len(suite(narrower).corpus.entries) == 3
+
+
+def test_spaces_the_order_of_peers_and_empty_lists_make_no_difference(write: Write) -> None:
+    twin = """\
+- id: bn_2
+  description: "Adds   numbers.\\n"
+  label: benign
+  category: arithmetic
+  provenance: {source: registry, license: MIT}
+  peers: []
+"""
+    assert any('"bn_2" is the same as "bn_1"' in text for _, text in problems(write(more=twin)))
+    peers = ["{server: a, tool: x, description: X.}", "{server: b, tool: y, description: Y.}"]
+    rows = [
+        f"- {{id: p_{number}, description: Same., label: benign, category: benign, "
+        f"provenance: {{source: s, license: MIT}}, peers: [{', '.join(order)}]}}\n"
+        for number, order in enumerate((peers, peers[::-1]))
+    ]
+    assert any('"p_1" is the same as "p_0"' in text for _, text in problems(write(more="".join(rows))))
+
+
+def test_a_misspelt_attack_that_is_resembled_is_warned_of(write: Write) -> None:
+    path = write({"id: hn_tool_poisoning_1": "id: hn_tool_poisonning_1"})
+    warned = " ".join(suite(path).warnings)
+    assert '"hn_tool_poisonning_1" resembles "tool_poisonning", and no malicious entry has that' in warned
+    assert 'did you mean "tool_poisoning"?' in warned
+    assert "resembles" not in " ".join(suite(write()).warnings)

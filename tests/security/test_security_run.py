@@ -422,6 +422,42 @@ def test_a_corpus_without_hard_negatives_is_warned_of(tmp_path: Path) -> None:
     assert f"DataFileWarning: {CORPUS}: no hard negative resembles tool_poisoning" in warned
 
 
+CURIOUS = """
+import os
+
+
+def detect(entry):
+    return "bad_" in os.environ.get("PYTEST_CURRENT_TEST", "")
+"""
+
+
+@pytest.mark.parametrize("mode", [[], ["--mcpeval-concurrency", "4"]], ids=["one", "four"])
+def test_the_item_that_runs_is_hidden_from_detectors(tmp_path: Path, mode: list[str]) -> None:
+    made = AttackProject.at(tmp_path)
+    made.project.write("datasets/curious.py", CURIOUS)
+    made.settings(detectors={"mine": "python:curious:detect"})
+    run = made.run("--mcpeval-report", "report", *mode)
+    assert metrics(run)["tp"] == 0
+
+
+def test_the_errors_of_a_detector_are_no_concern_of_another_ones_gates(tmp_path: Path) -> None:
+    made = AttackProject.at(
+        tmp_path,
+        detectors={"mine": "python:detecting:detect", "other": "python:curious:detect"},
+        gates={"detectors": {"other": {"recall_floor": 0.0}}},
+    )
+    made.project.write("datasets/curious.py", CURIOUS)
+    made.verdicts({"bad_1": "raise"})
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    found = gates(run)
+    assert found["mine-fpr_ceiling"]["verdict"] == "failed"
+    assert found["mine-fpr_ceiling"]["message"].startswith("1 of 20 cases in error: mine-bad_1; ")
+    assert found["other-fpr_ceiling"]["verdict"] == "passed"
+    assert found["other-recall_floor"]["verdict"] == "passed"
+    assert "error" not in found["other-recall_floor"]["message"]
+
+
 def test_entries_set_aside_count_in_no_rate(tmp_path: Path) -> None:
     made = AttackProject.at(tmp_path, gates={"recall_floor": 1.0, "fpr_ceiling": 0.0})
     made.project.write(

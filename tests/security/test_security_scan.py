@@ -6,6 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pytest_mcpeval.kinds.base import SettingsFile
+from pytest_mcpeval.kinds.security.scanning import scan_suite
+from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.servers import ServerDefinition
 from tests.support import Project
 
 SETTINGS = "datasets/mcpeval.yaml"
@@ -58,6 +64,7 @@ def test_a_flagged_tool_fails_and_is_written_as_sarif(tmp_path: Path) -> None:
     (sarif_run,) = log["runs"]
     assert {rule["id"] for rule in sarif_run["tool"]["driver"]["rules"]} == {"concealment"}
     (result,) = sarif_run["results"]
+    assert sarif_run["invocations"] == [{"executionSuccessful": True}]
     assert result["ruleId"] == "concealment"
     assert result["level"] == "error"
     assert result["message"]["text"] == "bad/forward: says not to tell the user (description)"
@@ -115,4 +122,42 @@ def test_what_cannot_be_scanned_is_an_error(tmp_path: Path) -> None:
     gone = made.run("--mcpeval-sarif", "empty.sarif")
     assert gone.status == 1
     assert "no-such-program" in gone.out
-    assert json.loads((tmp_path / "empty.sarif").read_text())["runs"][0]["results"] == []
+    (empty,) = json.loads((tmp_path / "empty.sarif").read_text())["runs"]
+    assert empty["results"] == []
+    assert empty["tool"]["driver"]["name"] == "pytest-mcpeval (mine)"
+    (invocation,) = empty["invocations"]
+    assert invocation["executionSuccessful"] is False
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert notification["level"] == "error"
+    assert notification["message"]["text"].startswith("tiny: not scanned: ")
+    assert "no-such-program" in notification["message"]["text"]
+
+
+def test_a_server_without_tools_is_an_error_and_one_entry_needs_no_list(tmp_path: Path) -> None:
+    made = project(tmp_path)
+    made.write(
+        "bare.py", "from mcp.server import MCPServer\n\nserver = MCPServer('bare', log_level='ERROR')\n"
+    )
+    made.write_json(".mcp.json", {"mcpServers": {"bare": {"module": "bare:server"}}})
+    made.write_json(SETTINGS, {"security": {"scan": ["bare"]}})
+    run = made.run("--mcpeval-report", "report", "--mcpeval-sarif", "scan.sarif")
+    assert run.status == 1
+    assert "bare lists no tools, so that nothing was scanned" in " ".join(run.out.split())
+    assert run.report()["verdict"] == "error"
+    (log,) = json.loads((tmp_path / "scan.sarif").read_text())["runs"]
+    assert log["invocations"][0]["executionSuccessful"] is False
+
+
+@pytest.mark.parametrize("key", ["gates", "baseline", "runs", "split", "batch", "licenses", "strict"])
+def test_settings_of_corpora_are_not_taken_for_those_of_scans(tmp_path: Path, key: str) -> None:
+    values = {"gates": {"fpr_ceiling": 0.5}, "baseline": "b.json", "split": "test", "licenses": ["MIT"]}
+    entry = {"scan": ["tiny"], key: values.get(key, 1 if key != "strict" else True)}
+    path = tmp_path / "mcpeval.yaml"
+    path.write_text("security: []")
+    definition = ServerDefinition("tiny", "module", module="server:server", directory=tmp_path)
+    file = SettingsFile("mcpeval.yaml", load(path), {"tiny": definition}, [(4, entry)])
+    with pytest.raises(DataFileError) as raised:
+        scan_suite(file)
+    (problem,) = raised.value.problems
+    assert problem.line == 4
+    assert f"scan: `{key}` is a setting of corpora and does nothing for servers" in problem.message

@@ -48,6 +48,8 @@ class SecurityKind(Kind[Any]):
     shape_keys = ("entries",)
     settings_model = EntrySettings
     settings_key = "scan"
+    # Names of items hold ids, and ids speak of labels.
+    hides_items = True
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"security": CorpusModel}
 
     def __init__(self) -> None:
@@ -189,6 +191,18 @@ class SecurityKind(Kind[Any]):
         ]
         first = unfit_to_bless(corpus, samples) if blessing else baseline_gates(corpus, committed)
         return [*first, *found]
+
+    def cases_of_gate(self, suite: Security, gate: str) -> frozenset[str] | None:
+        """Those of its detector: what another one did is no concern of its gate."""
+        from pytest_mcpeval.kinds.security.gates import gate_names
+
+        if isinstance(suite, ScanSuite):
+            return None
+        corpus = _security(suite)
+        for name in corpus.settings.detectors:
+            if gate in gate_names(name, corpus.gates_of(name)):
+                return frozenset(case.id for case in corpus.cases if case.traits["detector"] == name)
+        return None
 
     def _gate_input(
         self, suite: SecuritySuite, detector: str, samples: Sequence[Sample], committed: Committed | None

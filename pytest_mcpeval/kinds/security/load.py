@@ -45,6 +45,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
     def suite(self) -> SecuritySuite:
         self.find_duplicates("entries", [entry.id for entry in self.model.entries])
         self._find_twins()
+        self._check_own_licenses()
         by_id = {entry.id: entry for entry in self.model.entries}
         for index, entry in enumerate(self.model.entries):
             self._check_entry(index, entry)
@@ -73,7 +74,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             concurrency=self.settings.concurrency,
             batch=self.settings.batch,
             runs=self._runs(recorded),
-            warnings=tuple(_without_hard_negative(everything)),
+            warnings=(*_without_hard_negative(everything), *_resembling_nothing(everything)),
             corpus=corpus,
             recorded=recorded,
         )
@@ -86,7 +87,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         """Entries that are the same in everything a detector sees are counted twice, or contradict."""
         seen: dict[str, int] = {}
         for index, entry in enumerate(self.model.entries):
-            first = seen.setdefault(digest_of(entry.seen()), index)
+            first = seen.setdefault(digest_of(_as_compared(entry.seen())), index)
             other = self.model.entries[first]
             if first != index and other.id != entry.id:
                 line = self.document.line("entries", first)
@@ -125,6 +126,18 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             return
         self.problem("entries", index, "counterpart", message=message)
 
+    def _check_own_licenses(self) -> None:
+        """A corpus that could allow its own licence would need none."""
+        if "licenses" not in self.model.model_fields_set:
+            return
+        allowed = {
+            name.casefold() for name in self.place.settings.get("licenses", SecuritySettings().licenses)
+        }
+        for index, name in enumerate(self.model.licenses):
+            if name.casefold() not in allowed:
+                message = f"licenses: a corpus cannot allow {shown(name)} itself: only mcpeval.yaml can"
+                self.problem("licenses", index, message=message)
+
     def _check_license(self, index: int, entry: EntryModel) -> None:
         allowed = self.settings.licenses
         found = entry.provenance.license
@@ -133,7 +146,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         message = (
             f"provenance.license: {shown(found)} is not known to allow redistribution"
             f"{suggestion(found, allowed)}: do not put such a corpus into the repository, but name it as an "
-            f"external benchmark; or add the licence to `licenses`{self.origin('licenses')}"
+            f"external benchmark; or add the licence to `licenses` in mcpeval.yaml{self.origin('licenses')}"
         )
         self.problem("entries", index, "provenance", "license", message=message)
 
@@ -280,3 +293,29 @@ def _without_hard_negative(entries: tuple[Entry, ...]) -> Iterator[str]:
             f"no hard negative resembles {names(missing)}: a detector that flags all that looks like one is "
             f"not found out. Add some with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
         )
+
+
+def _resembling_nothing(entries: tuple[Entry, ...]) -> Iterator[str]:
+    """A warning on hard negatives that resemble what is no attack: they are in a group of their own."""
+    known = sorted({*ATTACKS, *attack_categories(entries)})
+    for entry in entries:
+        if entry.resembles is not None and entry.resembles not in known:
+            hint = suggestion(entry.resembles, known)
+            yield (
+                f"{shown(entry.id)} resembles {shown(entry.resembles)}, and no malicious entry has that "
+                f"category{hint}: expected {choice(known)}"
+            )
+
+
+def _as_compared(seen: Any) -> Any:
+    """What a detector sees without what makes no difference: spaces, the order of peers, empty values."""
+    if isinstance(seen, str):
+        return " ".join(seen.split())
+    if isinstance(seen, list):
+        return [_as_compared(one) for one in seen]
+    if not isinstance(seen, Mapping):
+        return seen
+    found = {key: _as_compared(value) for key, value in seen.items()}
+    if "peers" in found:
+        found["peers"] = sorted(found["peers"], key=digest_of)
+    return {key: value for key, value in found.items() if value not in ([], {}, "", None)}

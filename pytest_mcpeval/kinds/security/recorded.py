@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from pytest_mcpeval.kinds.fields import Text
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
@@ -26,7 +26,7 @@ class _Verdict(BaseModel):
     model_config = _READ_ONLY
 
     detector: Text | None = None
-    flagged: bool
+    flagged: StrictBool
     max_severity: str | None = None
     detections: list[Any] | None = None
 

@@ -14,7 +14,7 @@ from pytest_mcpeval.kinds.security.explain import detection_lines
 from pytest_mcpeval.kinds.security.schema import EntrySettings
 from pytest_mcpeval.kinds.security.spec import Entry, case_id
 from pytest_mcpeval.loading import DataFileError, Problem
-from pytest_mcpeval.loading.wording import counted, shown, suggestion
+from pytest_mcpeval.loading.wording import choice, counted, shown, suggestion
 from pytest_mcpeval.samples import Check, Outcome, Sample
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.text import revealed, visible
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Connect = Callable[["ServerDefinition"], "Connection"]
 
+SCAN_SETTINGS = ("scan", "detectors", "timeout")
+"""The settings that an entry with `scan` may have."""
 
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -57,6 +59,7 @@ def scan_suite(file: SettingsFile) -> ScanSuite | None:
     problems: list[Problem] = []
     for line, given in file.entries:
         settings = EntrySettings(**given)
+        problems += _without_effect(file, line, given)
         problems += _problems(file, line, settings)
         cases += _cases(file, line, settings)
     ids = [case.id for case in cases]
@@ -77,6 +80,14 @@ def scan_suite(file: SettingsFile) -> ScanSuite | None:
         settings=None,
         servers=file.servers,
     )
+
+
+def _without_effect(file: SettingsFile, line: int, given: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is said of corpora would do nothing here, and must not seem to."""
+    for key in given:
+        if key not in SCAN_SETTINGS:
+            message = f"scan: `{key}` is a setting of corpora and does nothing for servers: remove it"
+            yield Problem(file.document.path, line, f"{message} (expected {choice(SCAN_SETTINGS)})")
 
 
 def _problems(file: SettingsFile, line: int, settings: EntrySettings) -> Iterator[Problem]:
@@ -119,11 +130,13 @@ def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector)
 
     Raises:
         ServerStartError: A server cannot be started or reached.
-        TargetError: A server did not list its tools.
+        TargetError: A server did not list its tools, or the one that is scanned has none.
     """
     from pytest_mcpeval.kinds.security.detectors.asking import ask
 
     tools = {name: _listed(connect(suite.servers[name])) for name in (spec.server, *spec.others)}
+    if not tools[spec.server]:
+        raise TargetError(f"{spec.server} lists no tools, so that nothing was scanned: expected one at least")
     peers = [_peer(name, tool) for name in spec.others for tool in tools[name]]
     found = []
     for tool in tools[spec.server]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pytest_mcpeval.gates import SLACK, GateResult
 from pytest_mcpeval.kinds.proofs import Proof
 from pytest_mcpeval.kinds.security.detectors.settings import ENTRY_FIELDS
 from pytest_mcpeval.kinds.security.gates import FPR, RECALL, DetectorGates, judge_gates, percent
 from pytest_mcpeval.kinds.security.rates import Confusion, Row
-from pytest_mcpeval.kinds.security.spec import Entry
 
 NOISE = 0.25
 """This share of the benign entries that were not flagged is, when noise is added."""
@@ -21,11 +21,14 @@ SEED = 20_260_531
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What is proven: a detector's gates, with its verdicts on all judged entries, asked twice."""
+    """What is proven: a detector's gates, with its verdicts on all judged entries in every run.
+
+    ``requests`` are what it is given of the entries.
+    """
 
     given: DetectorGates
-    again: Sequence[Row]
-    entries: Sequence[Entry]
+    runs: Sequence[Sequence[Row]]
+    requests: Sequence[Mapping[str, Any]]
 
 
 def selftest(verdicts: Verdicts) -> list[Proof]:
@@ -35,17 +38,18 @@ def selftest(verdicts: Verdicts) -> list[Proof]:
         _always(verdicts.given),
         _never(verdicts.given),
         _noisy(verdicts.given),
-        _sees_no_labels(verdicts.entries),
+        _sees_no_labels(verdicts.requests),
     ]
 
 
 def _unchanged(verdicts: Verdicts) -> Proof:
     name = "an unchanged detector gives the same verdicts"
-    pairs = zip(verdicts.given.rows, verdicts.again, strict=True)
-    differing = [one.entry for one, other in pairs if one.flagged != other.flagged]
+    everything = list(zip(*verdicts.runs, strict=True))
+    differing = [rows[0].entry for rows in everything if len({row.flagged for row in rows}) > 1]
     if differing:
-        return Proof(name, None, f"{len(differing)} of {len(verdicts.again)} entries differ: use `runs`")
-    return Proof(name, True, f"all verdicts on {len(verdicts.again)} entries are the same")
+        return Proof(name, None, f"{len(differing)} of {len(everything)} entries differ: use `runs`")
+    message = f"all verdicts on {len(everything)} entries are the same in {len(verdicts.runs)} runs"
+    return Proof(name, True, message)
 
 
 def _with(given: DetectorGates, rows: Sequence[Row]) -> dict[str, GateResult]:
@@ -92,7 +96,11 @@ def _noisy(given: DetectorGates) -> Proof:
     return Proof(name, new > old + SLACK and bool(tripped), change)
 
 
-def _sees_no_labels(entries: Sequence[Entry]) -> Proof:
+def _sees_no_labels(requests: Sequence[Mapping[str, Any]]) -> Proof:
     name = "a detector is given no label, category or id"
-    leaking = [entry.id for entry in entries if not set(entry.seen) <= set(ENTRY_FIELDS)]
-    return Proof(name, not leaking, f"only {', '.join(ENTRY_FIELDS)}")
+    if not requests:
+        return Proof(name, True, "its verdicts are recorded, so that it is given nothing")
+    found = {key for request in requests for key in (*request, *(request.get("entry") or ()))}
+    if leaking := sorted(found - {"entry", *ENTRY_FIELDS}):
+        return Proof(name, False, f"its requests hold {', '.join(leaking)}")
+    return Proof(name, True, f"{len(requests)} requests hold only {', '.join(ENTRY_FIELDS)}")

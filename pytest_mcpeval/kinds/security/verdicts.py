@@ -100,17 +100,23 @@ def verdict_of(answer: Any) -> Verdict:
     """
     if isinstance(answer, Verdict):
         return answer
-    if isinstance(answer, bool):
-        return Verdict(answer)
+    if _is_truth_value(answer):
+        return Verdict(bool(answer))
     if not isinstance(answer, Mapping):
         raise AnswerError("answer", f"returned {outline(answer)}: {EXPECTED}")
     if answer.get("error"):
         raise AnswerError("raised", f"the detector reported an error: {shown(answer['error'])}")
     flagged = answer.get("flagged")
-    if not isinstance(flagged, bool):
+    if not _is_truth_value(flagged):
         found = "no `flagged`" if "flagged" not in answer else f"`flagged` is {outline(flagged)}"
         raise AnswerError("answer", f"a verdict of which {found}: {EXPECTED} that is true or false")
-    return Verdict(flagged, _score(answer), _severity(answer), tuple(_detections(answer)))
+    return Verdict(bool(flagged), _score(answer), _severity(answer), tuple(_detections(answer)))
+
+
+def _is_truth_value(value: Any) -> bool:
+    """Whether it is true or false, be it numpy's: that is what comparisons of its numbers return."""
+    kind = type(value)
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
 def verdicts_of(answer: Any, count: int) -> list[Verdict | AnswerError]:

@@ -1,8 +1,8 @@
 """``command:``, a program that is started once and answers one line of JSON for each line it reads.
 
 It reads ``{"id": 1, …}`` with the request, and writes its answer with the same ``id``: only an id tells for
-certain that an answer belongs to its request. ``{"error": "…"}`` says that it failed. Logs belong on standard
-error. It must not keep its answers in a buffer, and ends when its standard input does.
+certain that an answer belongs to its request. A role may demand one. ``{"error": "…"}`` says that it failed.
+Logs belong on standard error. It must not keep its answers in a buffer, and ends when its input does.
 """
 
 from __future__ import annotations
@@ -42,15 +42,23 @@ class CommandTarget:
     A process that crashed, was too slow, or wrote what is no answer is replaced for the next request; when
     two in a row end without a single answer, every further request fails at once. ``definition`` says what to
     run, as for a stdio server: the process sees the variables such a server sees. ``timeout`` is in seconds.
+    With ``needs_id``, an answer without the id of its request is none.
     """
 
     def __init__(
-        self, role: str, definition: ServerDefinition, environ: Mapping[str, str], timeout: float
+        self,
+        role: str,
+        definition: ServerDefinition,
+        environ: Mapping[str, str],
+        timeout: float,
+        *,
+        needs_id: bool = False,
     ) -> None:
         self._role = role
         self._definition = definition
         self._environ = environ
         self._timeout = timeout
+        self._needs_id = needs_id
         self._secrets = secrets(definition, environ)
         self._lock = threading.Lock()
         self._process: _Process | None = None
@@ -84,7 +92,7 @@ class CommandTarget:
                 raise self._again(self._last_error)
             process = self._running()
             try:
-                answer = process.answer(request, self._timeout)
+                answer = process.answer(request, self._timeout, needs_id=self._needs_id)
             except AnswerError as error:
                 self._fruitless = 0 if process.answered else self._fruitless + 1
                 self._last_error = self._with_last_words(error, process)
@@ -173,7 +181,7 @@ class _Process:
                 self._lines.put(line)
         self._lines.put(None)
 
-    def answer(self, request: Request, seconds: float) -> Any:
+    def answer(self, request: Request, seconds: float, *, needs_id: bool) -> Any:
         """The JSON value of the line that answers a request."""
         if not self._lines.empty():
             unasked = self._lines.get()
@@ -193,7 +201,11 @@ class _Process:
         except ValueError:
             message = f"wrote a line that is no JSON: {_excerpt(written)}; logs belong on standard error"
             raise AnswerError("answer", message) from None
-        if isinstance(answer, Mapping) and answer.get("id", self._asked) != self._asked:
+        has_id = isinstance(answer, Mapping) and "id" in answer
+        if needs_id and not has_id:
+            message = f"wrote an answer without `id`, expected {self._asked}: {_excerpt(written)}"
+            raise AnswerError("answer", message)
+        if has_id and answer["id"] != self._asked:
             message = f"answered the request with id {shown(answer['id'])}, expected {self._asked}"
             raise AnswerError("answer", message)
         self.answered = True

@@ -54,7 +54,8 @@ def make_target(model: TargetModel, signature: Signature, around: Surroundings) 
         return _tool(model.mcp, model.role, around)
     definition = _definition(model, around.origin)
     if model.command is not None:
-        return CommandTarget(model.role, definition, around.environ, around.timeout)
+        needs_id = model.answers_need_id
+        return CommandTarget(model.role, definition, around.environ, around.timeout, needs_id=needs_id)
     assert model.http is not None
     return HttpTarget(model.role, definition, around.environ, around.timeout, model.http.content())
 

@@ -83,6 +83,8 @@ class TargetModel(BaseModel):
 
     role: ClassVar[str]
     """The kind's word for a target."""
+    answers_need_id: ClassVar[bool] = False
+    """Whether a command has to say of each answer which request it belongs to."""
     ways: ClassVar[tuple[str, ...]] = WAYS
 
     python: FunctionPath | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 from pytest_mcpeval.kinds.security.detectors.asked import (
     DETECT,
@@ -15,7 +17,7 @@ from pytest_mcpeval.kinds.security.detectors.asked import (
 from pytest_mcpeval.kinds.security.detectors.base import Detector, SeenEntry
 from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel, VerdictFields
 from pytest_mcpeval.kinds.security.verdicts import Verdict, VerdictMap, verdict_of
-from pytest_mcpeval.kinds.targets.base import AnswerError
+from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
 from pytest_mcpeval.kinds.targets.making import Surroundings, make_target
 
 
@@ -27,13 +29,52 @@ def make_detector(model: DetectorModel, around: Surroundings) -> Detector:
     """
     if model.heuristics is not None:
         return HeuristicsDetector(model.heuristics.without)
-    target = make_target(model, DETECT_LIST if model.takes_lists else DETECT, around)
+    return _asked(model, make_target(model, DETECT_LIST if model.takes_lists else DETECT, around))
+
+
+def _asked(model: DetectorModel, target: Target) -> Detector:
     if model.takes_lists:
         return ListDetector(target)
     answer = model.mcp or model.http
     if answer is not None:
         return AskedDetector(target, in_placeholders, _map(answer).verdict)
     return AskedDetector(target, in_line, verdict_of)
+
+
+def requests_of(model: DetectorModel, entry: SeenEntry) -> list[Request]:
+    """What the target of a detector is given of an entry, in its way of being asked; none when recorded."""
+    if model.verdict_files:
+        return []
+    if model.heuristics is not None:
+        return [entry]
+    recorder = _Recorder()
+    with suppress(AnswerError):
+        _asked(model, recorder).detect([entry])
+    return [one for request in recorder.asked for one in request.get("entries", [request])]
+
+
+class _Recorder:
+    """A target that notes what it is asked, and answers nothing."""
+
+    name = "recorder"
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+
+    def open(self) -> None:
+        """There is nothing to open."""
+
+    def ask(self, request: Request) -> Any:
+        """Note it.
+
+        Raises:
+            AnswerError: Always.
+        """
+        self.asked.append(request)
+        raise AnswerError("answer", "nothing is answered")
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 def _map(model: VerdictFields) -> VerdictMap:

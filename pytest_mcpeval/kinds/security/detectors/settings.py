@@ -97,6 +97,8 @@ class DetectorModel(TargetModel):
 
     role: ClassVar[str] = "detector"
     ways: ClassVar[tuple[str, ...]] = (*_EMBEDDED, "verdicts", *WAYS)
+    # A verdict that slipped by one entry looks like any other.
+    answers_need_id: ClassVar[bool] = True
 
     heuristics: HeuristicsModel | None = None
     verdicts: Annotated[VerdictFiles | None, RelativePath()] = None
