@@ -24,7 +24,7 @@ def cases_asked_twice(
         NotAsked: Cases are without an answer.
     """
     with tempfile.TemporaryDirectory() as directory:
-        options = ["--mcpeval", "--mcpeval-runs", "2", "--mcpeval-report", directory, "--rootdir", str(root)]
+        options = ["--mcpeval", "--mcpeval-runs", "2", f"--mcpeval-report={directory}", f"--rootdir={root}"]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", "-q", str(path)],
             capture_output=True,
