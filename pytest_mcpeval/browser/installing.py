@@ -34,7 +34,7 @@ def install_browser(tell: Tell, environ: Mapping[str, str] = os.environ) -> Path
             found = _working(tell, environ)
             if found is not None:
                 return found
-    tell("no Chromium could be installed: install one yourself, and name it by --mcpeval-browser PATH")
+    tell("no Chromium could be installed: install one yourself, and name it by --mcpeval-browser=PATH")
     return None
 
 

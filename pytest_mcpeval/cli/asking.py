@@ -24,7 +24,7 @@ def cases_asked_twice(
         NotAsked: Cases are without an answer.
     """
     with tempfile.TemporaryDirectory() as directory:
-        options = ["--mcpeval", "--mcpeval-report", directory, "--rootdir", str(root)]
+        options = ["--mcpeval", f"--mcpeval-report={directory}", f"--rootdir={root}"]
         options += ["--mcpeval-runs", str(runs)]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", "-q", str(path)],

@@ -17,7 +17,7 @@ DESCRIPTION = """\
 Ask the trace backend that a manifest declares (langfuse, otel or phoenix) for the traces of a captured case,
 and write tool_calls.jsonl, routing_decisions.jsonl, step_count.json and generations.jsonl below
 CASE_DIR/trace/observability. pytest --mcpeval does this by itself; the command is for traces that came late.
-Afterwards: pytest --mcpeval MANIFEST --mcpeval-score-only RUN_DIR
+Afterwards: pytest --mcpeval MANIFEST --mcpeval-score-only=RUN_DIR
 """
 
 EXIT_CODES = """\

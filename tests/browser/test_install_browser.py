@@ -78,4 +78,4 @@ def test_nothing_works(machine: Path) -> None:
     assert code == 1
     assert f"{machine / 'chromium'} does not run: libnss3.so is missing\n" in output
     assert "it failed with exit code 1: no network\n" in output
-    assert output.endswith("install one yourself, and name it by --mcpeval-browser PATH\n")
+    assert output.endswith("install one yourself, and name it by --mcpeval-browser=PATH\n")

@@ -84,7 +84,7 @@ def test_failure_text(project: Project) -> None:
     assert 'case: A long answer\n  ✗ contains: missing "zzz"\n  ✓ min_length: length 9999 ≥ 3 char' in text
     assert "  response (10,000 characters):" in text
     assert "… (8,800 more characters)" in text
-    assert "(the full text is in the report: --mcpeval-report DIR)" in text
+    assert "(the full text is in the report: --mcpeval-report=DIR)" in text
     assert re.search(r"^datasets/plain\.yaml:3\n  > 3 \|   \{$", text, re.M)
 
 

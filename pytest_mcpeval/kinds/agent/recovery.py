@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pytest_mcpeval.kinds.agent.outcomes import Reason
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, Observability
 
-SCORE_AGAIN = "score what was captured again: pytest --mcpeval MANIFEST --mcpeval-score-only RUN_DIR"
+SCORE_AGAIN = "score what was captured again: pytest --mcpeval MANIFEST --mcpeval-score-only=RUN_DIR"
 RUN_AGAIN = "run the case again: pytest --mcpeval MANIFEST::CASE"
 
 FIELDS = {

@@ -78,4 +78,4 @@ def _response_lines(answer: Mapping[str, Any]) -> Iterator[str]:
 def _cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
-    return f"{shortened(text, limit)}\n(the full text is in the report: --mcpeval-report DIR)"
+    return f"{shortened(text, limit)}\n(the full text is in the report: --mcpeval-report=DIR)"
