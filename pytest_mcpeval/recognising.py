@@ -25,12 +25,12 @@ def recognise(document: Document, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[
     if isinstance(declared, str) and declared in kinds:
         return kinds[declared], kinds[declared].recognise(document.data) or "suite"
     for kind in kinds.values():
-        if any(fnmatch(document.path.name, pattern) for pattern in kind.file_names):
-            return kind, kind.recognise(document.data) or "suite"
-    for kind in kinds.values():
         shape = kind.recognise(document.data)
         if shape is not None:
             return kind, shape
+    for kind in kinds.values():
+        if any(fnmatch(document.path.name, pattern) for pattern in kind.file_names):
+            return kind, "suite"
     raise DataFileError([_unknown_kind(document, kinds) or _unknown_shape(document, kinds)])
 
 

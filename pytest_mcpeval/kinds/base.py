@@ -129,7 +129,7 @@ class Kind(ABC, Generic[SpecT]):
     shape_keys: ClassVar[tuple[str, ...]] = ()
     """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
     file_names: ClassVar[tuple[str, ...]] = ()
-    """Patterns of names that only documents of this kind have, whatever is in them."""
+    """Patterns of names: a document of no known shape that has such a name is of this kind."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
     settings_key: ClassVar[str | None] = None
