@@ -158,14 +158,14 @@ class Reporter:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """After the last item, log one report for each gate, so that every consumer of reports sees them."""
         result = yield
-        if not session.config.option.collectonly:
+        if not _only_shows(session.config):
             self._finish(session, is_complete=True)
         return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Judge a session that ended early (``-x``, Ctrl-C); write the reports."""
-        if session.config.option.collectonly:
+        if _only_shows(session.config):
             return
         if self.evaluation is None:
             self._finish(session, is_complete=False)
@@ -241,6 +241,11 @@ class Reporter:
         """Print the tables, the gates, and where the reports are."""
         if self.evaluation is not None:
             terminal.print_summary(terminalreporter, self.evaluation, self.runtime.settings.report_directory)
+
+
+def _only_shows(config: pytest.Config) -> bool:
+    """Whether no case runs: pytest lists items, or what it would set up for them."""
+    return bool(config.getoption("collectonly", False) or config.getoption("setupplan", False))
 
 
 def _make_writable(directory: Path, option: str) -> None:

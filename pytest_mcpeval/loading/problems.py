@@ -11,7 +11,7 @@ SHOWN_PROBLEMS = 200
 """How many problems the text of an error lists; the error itself carries them all."""
 
 
-_FROM_NOTHING = re.compile(r"found null\b|missing|nothing is asserted")
+_FROM_NOTHING = re.compile(r"found (null|NaN|-?Infinity)\b|missing|nothing is asserted")
 
 
 @dataclass(frozen=True)
