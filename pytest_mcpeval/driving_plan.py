@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.baseline import write_atomically
-from pytest_mcpeval.collection import CaseItem
+from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import to_json
 

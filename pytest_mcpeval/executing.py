@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.collection import CaseFailed, CaseItem, samples_key
 from pytest_mcpeval.driving_plan import write_plan
+from pytest_mcpeval.items import CaseFailed, CaseItem, samples_key
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.python_cases import python_sample, python_selections

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mcpeval.browser.errors import BrowserError
-from pytest_mcpeval.collection import CaseItem
+from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.loading import DataFileError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mcpeval.collection import CaseItem
+from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.python_assertions import MarkedAssertionsFailed, judge_marked_assertions
 from pytest_mcpeval.python_cases import INCIDENTS, EvidenceMissing, is_python_case, python_sample, recorder_of
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems

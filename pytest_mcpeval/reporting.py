@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_mcpeval.collection import CaseItem
 from pytest_mcpeval.evaluation import Evaluation, SessionState
 from pytest_mcpeval.executing import (
     LABEL_ATTRIBUTE,
@@ -20,6 +19,7 @@ from pytest_mcpeval.executing import (
     SELECTIONS_ATTRIBUTE,
 )
 from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
+from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.judging import evaluate
 from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json

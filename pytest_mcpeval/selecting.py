@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.collection import CaseItem
+from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.loading.wording import shown, suggestion
 from pytest_mcpeval.python_cases import is_python_case
 from pytest_mcpeval.python_markers import CASE_MARKER
