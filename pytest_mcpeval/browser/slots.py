@@ -71,6 +71,8 @@ class SlotPool:
         try:
             yield Lease(slot, time.monotonic() - started)
         finally:
+            # A process being started holds a copy until its program is loaded: closing ours would not free it.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
     def _announce_wait(self) -> None:
