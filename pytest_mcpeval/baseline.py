@@ -26,7 +26,7 @@ BLESS_COMMAND = "pytest --mcpeval --mcpeval-bless"
 class BaselineCase(BaseModel):
     """What a baseline holds of one case; kinds add values of their own."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
     outcome: Literal["passed", "failed"]
 
@@ -34,7 +34,7 @@ class BaselineCase(BaseModel):
 class BaselineModel(BaseModel):
     """A baseline file. ``digest`` is of the suite's data, so that an edited suite is noticed."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
     kind: Literal["baseline"]
     of: str

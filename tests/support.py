@@ -92,6 +92,9 @@ if __name__ == "__main__":
 
 Case = dict[str, Any]
 
+NOT_OF_THE_PROJECT = ("-p", "no:hypothesispytest")
+"""A plugin that the tests bring along, and that takes a while to import at the end of each run."""
+
 
 def case(
     case_id: str, tool: str = "echo", *checks: Mapping[str, Any], text: str = "hello", **fields: Any
@@ -146,7 +149,7 @@ class Project:
 
     def command(self, *arguments: str) -> list[str]:
         """The command line of a run with the plugin on."""
-        return [sys.executable, "-m", "pytest", "--mcpeval", *arguments]
+        return [sys.executable, "-m", "pytest", "--mcpeval", *NOT_OF_THE_PROJECT, *arguments]
 
     def run(self, *arguments: str, columns: int = 80, timeout: float = 120, **environ: str) -> Run:
         """Run pytest in a process of its own."""
@@ -164,7 +167,9 @@ class Project:
 
     def environ(self, columns: int = 80, **more: str) -> dict[str, str]:
         """This process's environment, without what the outer pytest put there."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        # Without bytecode, each run would compile the whole plugin again.
+        ours = ("PYTEST_", "PYTHONDONTWRITEBYTECODE")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         return {**kept, "COLUMNS": str(columns), "PYTHONUTF8": "1", **more}
 
 

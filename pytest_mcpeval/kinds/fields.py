@@ -29,6 +29,7 @@ LONGEST_ID = 80
 
 
 FILE_MODEL = ConfigDict(
+    defer_build=True,
     extra="forbid",
     frozen=True,
     strict=True,

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.loading import garbage_collection_paused
 from pytest_mcpeval.servers.connection import Connection
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
@@ -98,7 +99,8 @@ class Connections:
         thread = self._connection_thread()
         files = self._files(definition.name) if definition.transport == "stdio" else None
         in_process = _load(expanded, replacements) if definition.transport == "module" else None
-        from pytest_mcpeval.servers.session import Session
+        with garbage_collection_paused():
+            from pytest_mcpeval.servers.session import Session
 
         session = Session(expanded, definition.url, files, in_process)
         connection = Connection(definition, session, thread, replacements)

@@ -55,7 +55,7 @@ FOREIGN_TOP_KEYS = frozenset({"$schema", "inputs"})
 class ServerEntry(BaseModel):
     """One server as written: exactly one of ``command``, ``url`` and ``module``, and what goes with it."""
 
-    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", coerce_numbers_to_str=True)
 
     type: Literal["stdio", "http", "streamable-http", "streamableHttp", "sse"] | None = None
     command: str | None = Field(None, min_length=1)

@@ -28,7 +28,7 @@ RowT = TypeVar("RowT", bound=BaseModel)
 
 
 class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
 
 class ToolCall(_Row):

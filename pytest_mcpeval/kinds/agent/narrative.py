@@ -49,7 +49,7 @@ Told = Annotated[str, AfterValidator(_told)]
 class Citation(BaseModel):
     """A captured file, relative to the folder of the case, and if given a span that must be in it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
     artifact_path: Told
     detail: str | None = None
@@ -59,7 +59,7 @@ class Citation(BaseModel):
 class Observation(BaseModel):
     """One thing that was seen, with the files that show it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
     text: Told
     citations: Annotated[list[Annotated[Citation, BeforeValidator(_citation)]], Field(min_length=1)]
@@ -68,7 +68,7 @@ class Observation(BaseModel):
 class Narrative(BaseModel):
     """A whole ``narrative.json``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
     case_id: str
     summary: Told

@@ -92,7 +92,7 @@ TraceWait = Annotated[int, Field(ge=0, le=LONGEST_TRACE_WAIT_MS)]
 
 class _Model(BaseModel):
     # The format is that of another project, which has one spelling for each key.
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
 
 class BearerModel(_Model):

@@ -15,7 +15,7 @@ from pytest_mcpeval.samples import CheckStatus, to_json
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
 
 class EvidenceModel(_Model):

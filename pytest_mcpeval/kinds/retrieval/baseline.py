@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Ranks = Mapping[str, Mapping[str, int]]
 
-_READ_ONLY = ConfigDict(extra="allow", frozen=True)
+_READ_ONLY = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
 RATES_OF_DETECTORS = ("precision", "recall", "f1", "fpr")
 """Metrics of the security kind, whose tolerances the same file may hold."""

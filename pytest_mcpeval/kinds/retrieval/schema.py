@@ -112,7 +112,9 @@ def _without_remarks(row: Any) -> Any:
 class _Row(_Model):
     """A row of a file, which may have remarks of its authors."""
 
-    model_config = ConfigDict(json_schema_extra={"patternProperties": {f"^{PROVENANCE}": {}}})
+    model_config = ConfigDict(
+        defer_build=True, json_schema_extra={"patternProperties": {f"^{PROVENANCE}": {}}}
+    )
 
     @model_validator(mode="before")
     @classmethod

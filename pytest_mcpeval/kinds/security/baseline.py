@@ -49,7 +49,7 @@ class _Case(BaselineCase):
 class _Counts(BaseModel):
     """The counts of a detector; fractions when there were several runs."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     tp: Count
     fp: Count

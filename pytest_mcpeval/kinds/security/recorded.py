@@ -12,7 +12,7 @@ from pytest_mcpeval.kinds.fields import Text
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
 
-_READ_ONLY = ConfigDict(extra="allow", frozen=True)
+_READ_ONLY = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
 
 class _Named(BaseModel):

@@ -175,7 +175,7 @@ class SecuritySettings(_Model):
     """What a corpus is measured with and held to; an entry of ``security:`` in ``mcpeval.yaml``."""
 
     detectors: dict[DetectorName, DetectorSetting] = Field(
-        default={"heuristics": DetectorModel.model_validate({"heuristics": {}})},
+        default_factory=lambda: {"heuristics": DetectorModel.model_validate({"heuristics": {}})},
         description="name → detector",
         json_schema_extra={"default": {"heuristics": "heuristics"}},
     )

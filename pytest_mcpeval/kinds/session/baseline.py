@@ -19,7 +19,7 @@ from pytest_mcpeval.samples import Sample
 class CommittedFinding(BaseModel):
     """What a baseline keeps of a finding; evidence belongs to one transcript."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
     severity: Severity
     dimension: Dimension

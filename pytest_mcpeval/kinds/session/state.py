@@ -33,7 +33,7 @@ BEFORE_EXECUTION: tuple[Status, ...] = ("discovering", "interviewing", "scoping"
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="allow")
 
 
 class Config(_Record):

@@ -32,6 +32,7 @@ class Parameters(BaseModel):
     """Base of a check's parameters: unknown keys are errors, keys are camelCase or snake_case."""
 
     model_config = ConfigDict(
+        defer_build=True,
         alias_generator=to_camel,
         validate_by_alias=True,
         validate_by_name=True,

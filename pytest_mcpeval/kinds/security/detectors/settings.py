@@ -33,6 +33,8 @@ class HeuristicsModel(BaseModel):
 
     @model_validator(mode="after")
     def _knows_its_rules(self) -> HeuristicsModel:
+        if not self.without:
+            return self
         from pytest_mcpeval.kinds.security.detectors.heuristics import RULES
         from pytest_mcpeval.loading.wording import choice, shown, suggestion
 

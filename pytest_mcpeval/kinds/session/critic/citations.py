@@ -17,7 +17,7 @@ NEUTRAL_TOOLS = frozenset({"__budget_abort__", "__wallclock_abort__", "__blocked
 class DanglingCitation(BaseModel):
     """A claim that could not be verified. ``cited_id`` is None when it is about all ids of a finding."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(defer_build=True, frozen=True)
 
     finding_id: str
     cited_id: str | None = None

@@ -33,7 +33,7 @@ class Finding(BaseModel):
     transcript entries, as the critic gave them.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(defer_build=True, frozen=True)
 
     id: str
     severity: Severity
