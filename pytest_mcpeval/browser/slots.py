@@ -71,7 +71,7 @@ class SlotPool:
         try:
             yield Lease(slot, time.monotonic() - started)
         finally:
-            # A process being started holds a copy until its program is loaded: closing ours would not free it.
+            # A process being started holds a copy until its program is loaded; closing ours does not free it.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
