@@ -47,6 +47,28 @@ def test_captured_values_go_into_later_steps(tmp_path: Path) -> None:
     assert (outcome.status, outcome.call_count) == ("complete", 2)
 
 
+def test_captured_values_stand_in_checks_of_their_own_and_later_steps(tmp_path: Path) -> None:
+    own = {"type": "json_path", "path": "$.notes[0].id", "equals": "${id}"}
+    sent = {"type": "json_path", "path": "$.arguments.id", "equals": "${id}"}
+    typed = {"type": "json_path", "path": "$.ok", "equals": "${ok}"}
+    literal = {"type": "contains", "value": "${HOME}"}
+    with guarded(tmp_path, reading()) as found:
+        outcome = carried_out(
+            found,
+            {**LIST, "capture": {"id": "$.notes[0].id"}, "expect": [own]},
+            {**GET_THAT, "capture": {"ok": "$.ok"}, "expect": [sent, {"type": "not", "check": literal}]},
+            {**GET, "expect": [typed]},
+        )
+    assert verdicts(outcome) == [
+        (1, "json_path", "passed"),
+        (2, "json_path", "passed"),
+        (2, "not", "passed"),
+        (3, "json_path", "passed"),
+    ]
+    assert outcome.checks[1].rule["equals"] == "acme/notes#101"
+    assert outcome.checks[3].rule["equals"] is True
+
+
 def test_a_check_that_does_not_hold_fails_and_the_steps_go_on(tmp_path: Path) -> None:
     expect = [{"type": "json_path", "path": "$.ok", "equals": False}]
     with guarded(tmp_path, reading()) as found:
@@ -222,7 +244,8 @@ def test_checks_and_paths_are_parsed_ahead_with_their_places() -> None:
 def test_a_name_that_no_earlier_step_captures_is_found_ahead() -> None:
     nested = {"call": "mcp__notes__get_note", "arguments": {"limit": 2, "of": [{"id": "n-${note_id}"}]}}
     itself = {**GET_THAT, "capture": {"note_ids": "$.a", "id": "$.b"}}
-    models = [StepModel.model_validate(step) for step in (itself, nested, GET_THAT)]
+    expecting = {**GET_THAT, "expect": [{"type": "contains", "value": "${note_idz} or ${HOME}"}]}
+    models = [StepModel.model_validate(step) for step in (itself, nested, expecting)]
     with pytest.raises(CheckSpecError) as caught:
         steps_of(models, BUILTIN)
     assert [(problem.path, problem.message) for problem in caught.value.problems] == [
@@ -232,4 +255,5 @@ def test_a_name_that_no_earlier_step_captures_is_found_ahead() -> None:
             '${note_id} is not captured by an earlier step (did you mean "note_ids"?) '
             "(captured: id, note_ids)",
         ),
+        ((2, "expect", 0), "${note_idz} is not captured by any step so far; did you mean ${note_ids}?"),
     ]

@@ -13,6 +13,7 @@ from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
+from pytest_mcpeval.kinds.scenario.placeholders import near_misses, not_captured
 from pytest_mcpeval.kinds.scenario.schema import (
     CaseModel,
     ExpectedModel,
@@ -23,7 +24,7 @@ from pytest_mcpeval.kinds.scenario.schema import (
     SuiteModel,
     XfailModel,
 )
-from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, placeholders
+from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused
 from pytest_mcpeval.loading.salvage import held
 from pytest_mcpeval.loading.schema import validate
@@ -218,22 +219,13 @@ class _Loader:
             self._problem(*at, message=message + self._origin("tools"))
 
     def _check_placeholders(self, at: Keys, step: StepModel, captured: set[str]) -> None:
-        used = [*placeholders(step.input), *placeholders(step.resource)]
-        for name in dict.fromkeys(used):
-            if name not in captured:
-                earlier = ", ".join(sorted(captured)) or "nothing"
-                close = suggestion(name, captured)
-                message = f"${{{name}}} is not captured by an earlier step{close} (captured: {earlier})"
-                self._problem(*at, message=message)
+        for message in not_captured([step.input, step.resource], captured):
+            self._problem(*at, message=message)
 
     def _check_near_misses(self, at: Keys, expected: ExpectedModel, captured: set[str]) -> None:
-        """Checks may well speak of a literal ``${name}``; one that is nearly a captured name is a typo."""
         for index, rule in enumerate(expected.validations):
-            for name in dict.fromkeys(placeholders(rule)):
-                meant = None if name in captured else closest(name, captured)
-                if meant is not None:
-                    message = f"${{{name}}} is not captured by any step so far; did you mean ${{{meant}}}?"
-                    self._problem(*at, "validations", index, message=message)
+            for message in near_misses(rule, captured):
+                self._problem(*at, "validations", index, message=message)
 
     def _check_json_path(self, at: Keys, path: str) -> None:
         from pytest_mcpeval.kinds.scenario.capture import json_path_problem

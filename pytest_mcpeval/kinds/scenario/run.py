@@ -12,13 +12,12 @@ from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import (
     CheckRegistry,
-    CheckSpecError,
     ParsedCheck,
     allows_error,
     response_metadata,
 )
-from pytest_mcpeval.kinds.scenario.checks.verdict import unjudged
-from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step, filled, placeholders, text_of
+from pytest_mcpeval.kinds.scenario.placeholders import filled, text_of, with_captured
+from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step
 from pytest_mcpeval.samples import Check, Outcome, Sample, plain
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
@@ -156,38 +155,10 @@ def _checks_of(step: Step, answer: Answer | None, registry: CheckRegistry) -> It
         yield Check({"type": "answered"}, "failed", answer.error.message, details)
         yield from _unanswered(step.checks, "no answer to judge")
     else:
-        checks = [_with_captured(check, answer.captured, registry) for check in step.checks]
+        checks = [with_captured(check, answer.captured, registry) for check in step.checks]
         yield from evaluated(checks, answer.response)
         for name, problem in answer.capture_problems.items():
             yield Check({"type": "capture", "name": name}, "failed", f"cannot capture {name!r}: {problem}")
-
-
-def _with_captured(check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry) -> ParsedCheck:
-    """The check with captured values in place of their placeholders; others stay as they are written."""
-    if not (captured and captured.keys() & set(placeholders(check.rule))):
-        return check
-    try:
-        return registry.parse(_filled_rule(check, captured, registry))
-    except CheckSpecError as error:
-        reasons = "; ".join(message for _, message in error.problems)
-        message = f"with the captured values this is no check: {reasons}"
-        return replace(check, judge=lambda response: unjudged(message))
-
-
-def _filled_rule(
-    check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry
-) -> Mapping[str, Any]:
-    """The rule with captured values: with their types where the check takes them, else as texts."""
-    if check.children:
-        nested = [_filled_rule(child, captured, registry) for child in check.children]
-        return (
-            {**check.rule, "checks": nested} if "checks" in check.rule else {**check.rule, "check": nested[0]}
-        )
-    typed: Mapping[str, Any] = filled(check.rule, captured)
-    if registry.accepts([typed]):
-        return typed
-    as_text: Mapping[str, Any] = filled(check.rule, {name: text_of(captured[name]) for name in captured})
-    return as_text
 
 
 def _unanswered(checks: Iterable[ParsedCheck], reason: str) -> Iterator[Check]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import allows_error
+from pytest_mcpeval.kinds.scenario.placeholders import filled, with_captured
 from pytest_mcpeval.kinds.scenario.run import REJECTIONS, evaluated
-from pytest_mcpeval.kinds.scenario.spec import filled
 from pytest_mcpeval.kinds.session.execution.spec import Step
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
 from pytest_mcpeval.kinds.targets.functions import described
@@ -111,15 +111,21 @@ def _judge(number: int, step: Step, response: Response, script: _Script) -> None
     if step.refused:
         message = f"{step.tool} was let pass, and must have been refused"
         script.add(number, [Check({"type": "refused", "tool": step.tool}, "failed", message)])
-    if step.checks:
-        script.add(number, evaluated(step.checks, response))
+    missing: dict[str, LookupError] = {}
     for name, path in step.capture.items():
         try:
             script.captured[name] = capture(response, path)
         except LookupError as error:
-            message = f"cannot capture {name!r}: {error}"
-            script.add(number, [Check({"type": "capture", "name": name}, "failed", message)])
-            raise _Stop(f"not reached: step {number} could not capture {name!r}") from None
+            missing[name] = error
+    if step.checks:
+        checks = [with_captured(check, script.captured, step.registry) for check in step.checks]
+        script.add(number, evaluated(checks, response))
+    for name, reason in missing.items():
+        message = f"cannot capture {name!r}: {reason}"
+        script.add(number, [Check({"type": "capture", "name": name}, "failed", message)])
+    if missing:
+        names = " and ".join(repr(name) for name in missing)
+        raise _Stop(f"not reached: step {number} could not capture {names}")
 
 
 def _walk(number: int, step: Step, script: _Script) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 
 from pytest_mcpeval.kinds.scenario.capture import json_path_problem
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, ParsedCheck, SpecProblem
-from pytest_mcpeval.kinds.scenario.spec import placeholders
+from pytest_mcpeval.kinds.scenario.placeholders import near_misses, not_captured
 from pytest_mcpeval.kinds.session.execution.settings import PagesModel, StepModel
-from pytest_mcpeval.loading.wording import suggestion
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,13 @@ class Step:
     """One call of an MCP tool, or one use of a Python function under the name of another tool.
 
     ``python`` is ``pkg.mod:function`` for the latter, imported from ``directory``. ``capture`` maps a name to
-    the JSONPath of the value that later steps see as ``${name}``. ``refused``: the guard must not let
-    it pass.
+    the JSONPath of the value that stands for ``${name}`` in the checks of this step and in what later
+    steps send and expect. ``refused``: the guard must not let it pass.
     """
 
     tool: str
     arguments: Mapping[str, Any]
+    registry: CheckRegistry
     checks: tuple[ParsedCheck, ...] = ()
     capture: Mapping[str, str] = field(default_factory=dict)
     refused: bool = False
@@ -42,7 +42,7 @@ def steps_of(
 
     Raises:
         CheckSpecError: With every check and every JSONPath that is none, and every ``${name}`` that no
-            earlier step captures; paths begin with the step's index.
+            earlier step captures or that is nearly one that is; paths begin with the step's index.
     """
     problems = list(_unknown_names(models))
     steps = [_step(index, model, registry, directory, problems) for index, model in enumerate(models)]
@@ -55,13 +55,12 @@ def _unknown_names(models: Sequence[StepModel]) -> Iterator[SpecProblem]:
     captured: set[str] = set()
     for index, model in enumerate(models):
         for key, value in model.arguments.items():
-            for name in dict.fromkeys(placeholders(value)):
-                if name not in captured:
-                    earlier = ", ".join(sorted(captured)) or "nothing"
-                    close = suggestion(name, captured)
-                    message = f"${{{name}}} is not captured by an earlier step{close} (captured: {earlier})"
-                    yield SpecProblem((index, "arguments", key), message)
+            for message in not_captured(value, captured):
+                yield SpecProblem((index, "arguments", key), message)
         captured.update(model.capture)
+        for number, rule in enumerate(model.expect):
+            for message in near_misses(rule, captured):
+                yield SpecProblem((index, "expect", number), message)
 
 
 def _step(
@@ -85,6 +84,7 @@ def _step(
     return Step(
         tool=model.call or model.use or "",
         arguments=model.arguments,
+        registry=registry,
         checks=tuple(checks),
         capture=model.capture,
         refused=model.refused,

@@ -1,0 +1,95 @@
+"""``${name}`` in what a step sends and expects, and the captured values that take its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, ParsedCheck
+from pytest_mcpeval.kinds.scenario.checks.verdict import unjudged
+from pytest_mcpeval.loading.wording import closest, suggestion
+
+PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def placeholders(value: Any) -> Iterator[str]:
+    """The names of all ``${name}`` inside JSON data."""
+    if isinstance(value, str):
+        yield from PLACEHOLDER.findall(value)
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from placeholders(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from placeholders(inner)
+
+
+def not_captured(value: Any, captured: Collection[str]) -> Iterator[str]:
+    """What is wrong with arguments: every ``${name}`` that no earlier step captures."""
+    for name in dict.fromkeys(placeholders(value)):
+        if name not in captured:
+            earlier = ", ".join(sorted(captured)) or "nothing"
+            close = suggestion(name, captured)
+            yield f"${{{name}}} is not captured by an earlier step{close} (captured: {earlier})"
+
+
+def near_misses(rule: Any, captured: Collection[str]) -> Iterator[str]:
+    """What is wrong with a check, which may well speak of a literal ``${name}``: a name nearly captured."""
+    for name in dict.fromkeys(placeholders(rule)):
+        meant = None if name in captured else closest(name, captured)
+        if meant is not None:
+            yield f"${{{name}}} is not captured by any step so far; did you mean ${{{meant}}}?"
+
+
+def filled(value: Any, captured: Mapping[str, Any]) -> Any:
+    """JSON data with every ``${name}`` of a captured value replaced.
+
+    A text that is nothing but one placeholder takes the value as it is, with its type; inside a longer text,
+    a value stands as `text_of` says.
+    """
+    if isinstance(value, str):
+        whole = PLACEHOLDER.fullmatch(value)
+        if whole and whole[1] in captured:
+            return captured[whole[1]]
+        return PLACEHOLDER.sub(lambda match: text_of(captured.get(match[1], match[0])), value)
+    if isinstance(value, Mapping):
+        return {key: filled(inner, captured) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, captured) for inner in value]
+    return value
+
+
+def text_of(value: Any) -> str:
+    """JSON data as a text: a text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def with_captured(check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry) -> ParsedCheck:
+    """The check with captured values in place of their placeholders; others stay as they are written."""
+    if not (captured and captured.keys() & set(placeholders(check.rule))):
+        return check
+    try:
+        return registry.parse(_filled_rule(check, captured, registry))
+    except CheckSpecError as error:
+        reasons = "; ".join(message for _, message in error.problems)
+        message = f"with the captured values this is no check: {reasons}"
+        return replace(check, judge=lambda response: unjudged(message))
+
+
+def _filled_rule(
+    check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry
+) -> Mapping[str, Any]:
+    """The rule with captured values: with their types where the check takes them, else as texts."""
+    if check.children:
+        nested = [_filled_rule(child, captured, registry) for child in check.children]
+        return (
+            {**check.rule, "checks": nested} if "checks" in check.rule else {**check.rule, "check": nested[0]}
+        )
+    typed: Mapping[str, Any] = filled(check.rule, captured)
+    if registry.accepts([typed]):
+        return typed
+    as_text: Mapping[str, Any] = filled(check.rule, {name: text_of(captured[name]) for name in captured})
+    return as_text
