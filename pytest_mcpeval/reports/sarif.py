@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME
@@ -110,7 +111,7 @@ def _result(sample: Sample, tool: Mapping[str, Any], detection: Mapping[str, Any
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": sample.suite, "uriBaseId": "%SRCROOT%"},
+                    "artifactLocation": {"uri": quote(sample.suite), "uriBaseId": "%SRCROOT%"},
                     "region": {"startLine": sample.measured["line"]},
                 },
                 "logicalLocations": [{"fullyQualifiedName": name, "kind": "function"}],

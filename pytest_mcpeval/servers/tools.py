@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool of a server. Schemas are JSON Schemas; ``annotations`` are the hints of the protocol."""
+    """A tool of a server. Schemas are JSON Schemas; ``annotations`` are the hints of the protocol.
+
+    ``title`` is the name for people.
+    """
 
     name: str
     description: str = ""
     input_schema: Mapping[str, Any] = field(default_factory=dict)
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
 
     @classmethod
     def of(cls, tool: mcp_types.Tool) -> Tool:
@@ -26,4 +30,11 @@ class Tool:
         annotations = (
             tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
         )
-        return cls(tool.name, tool.description or "", tool.input_schema, tool.output_schema, annotations)
+        return cls(
+            tool.name,
+            tool.description or "",
+            tool.input_schema,
+            tool.output_schema,
+            annotations,
+            tool.title or "",
+        )

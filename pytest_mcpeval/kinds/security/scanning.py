@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Connect = Callable[["ServerDefinition"], "Connection"]
 
+ALSO_SCANNED = ("title", "output_schema", "annotations")
+"""What a live tool may say of itself beside what entries of a corpus have."""
+
 SCAN_SETTINGS = ("scan", "detectors", "timeout")
 """The settings that an entry with `scan` may have."""
 
@@ -157,6 +160,7 @@ def _entry(server: str, tool: Tool, peers: Sequence[Mapping[str, Any]]) -> Entry
         "name": tool.name,
         "description": tool.description,
         "input_schema": dict(tool.input_schema),
+        **{key: value for key in ALSO_SCANNED if (value := getattr(tool, key))},
     }
     seen: dict[str, Any] = {"description": tool.description, "server": server, "tool": described}
     return Entry(tool.name, "benign", "scanned", {**seen, "peers": list(peers)} if peers else seen)

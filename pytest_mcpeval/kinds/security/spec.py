@@ -24,8 +24,9 @@ class Entry:
     """A tool description with its label.
 
     ``seen`` is all that a detector is given: ``description``, and perhaps ``server``, ``tool`` (``name``,
-    ``description``, ``input_schema``), ``peers`` (tools of other servers) and ``previous`` (the description
-    as it was before). Neither label nor id is in it: ids speak of labels.
+    ``description``, ``input_schema``, and of a live tool ``title``, ``output_schema`` and ``annotations``),
+    ``peers`` (tools of other servers) and ``previous`` (the description as it was before). Neither label nor
+    id is in it: ids speak of labels.
     """
 
     id: str

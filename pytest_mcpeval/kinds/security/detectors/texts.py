@@ -7,14 +7,14 @@ from typing import Any
 
 
 def texts_of(seen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(place, text) of everything a tool says of itself: its description, its name, and its input schema.
+    """(place, text) of everything a tool says of itself: description, names, schemas and annotations.
 
     Places are dotted: ``description``, ``tool.input_schema.properties.path.description``.
     """
     yield "description", str(seen["description"])
     tool = seen.get("tool")
     if isinstance(tool, Mapping):
-        for key in ("name", "input_schema"):
+        for key in ("name", "title", "input_schema", "output_schema", "annotations"):
             yield from _strings(f"tool.{key}", tool.get(key))
 
 
