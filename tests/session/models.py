@@ -5,7 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
@@ -47,7 +54,13 @@ def _talks_nonsense(messages: list[ModelMessage], info: AgentInfo) -> ModelRespo
     return _call("no_such_tool")
 
 
+def _reviews(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    asked = " ".join(str(part.content) for part in messages[-1].parts if isinstance(part, UserPromptPart))
+    return ModelResponse(parts=[TextPart(f"{info.instructions}\n--\n{asked}")])
+
+
 reads = FunctionModel(_reads)
+reviews = FunctionModel(_reviews)
 insists = FunctionModel(_insists)
 hangs = FunctionModel(_hangs)
 is_refused = FunctionModel(_is_refused)

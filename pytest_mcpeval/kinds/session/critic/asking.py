@@ -12,9 +12,12 @@ from typing import Any
 from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.session.critic.prompt import INSTRUCTIONS
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel
+from pytest_mcpeval.kinds.session.language_model import language_model
 from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
-from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, Signature
+from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, Signature, described
+from pytest_mcpeval.kinds.targets.threads import EventLoop, Late
 from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.servers.modules import ImportProblem
 from pytest_mcpeval.text import shortened
 
 PLACEHOLDER = "{prompt}"
@@ -50,7 +53,7 @@ def ask_critic(model: CriticModel, request: CriticRequest, fixtures: Mapping[str
     if model.command is not None:
         return _command(model.command, model, request)
     if model.model is not None:
-        return _language_model(model.model, request)
+        return _language_model(model, request)
     return _function(model, request, fixtures)
 
 
@@ -116,15 +119,23 @@ def _text(found: Any) -> str:
     return found
 
 
-def _language_model(name: str, request: CriticRequest) -> str:
+def _language_model(model: CriticModel, request: CriticRequest) -> str:
+    name = f"critic model:{model.model}"
     try:
-        from pydantic_ai import Agent
-    except ImportError:
-        raise TargetError(
-            f"critic model:{name} needs the extra `model`: pip install 'pytest-mcpeval[model]'"
-        ) from None
+        found = language_model(model.model or "", Path(model.directory))
+    except ImportProblem as error:
+        raise TargetError(f"{name}: {error}") from error
+    from pydantic_ai import Agent
+
+    async def ask() -> str:
+        return (await Agent(found, instructions=INSTRUCTIONS).run(request.in_full())).output
+
+    loop = EventLoop("mcpeval-critic-loop")
     try:
-        agent = Agent(name, instructions=INSTRUCTIONS)
-        return agent.run_sync(request.in_full()).output
+        return loop.run(ask(), model.timeout)
+    except Late:
+        raise TargetError(f"{name}: no output within {model.timeout:g} s") from None
     except Exception as error:
-        raise TargetError(f"critic model:{name}: {type(error).__name__}: {error}") from error
+        raise TargetError(f"{name}: {described(error)}") from error
+    finally:
+        loop.close()

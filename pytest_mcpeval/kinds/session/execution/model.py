@@ -1,8 +1,4 @@
-"""``model:``, a language model with the tools of the guard, by way of pydantic-ai (extra ``model``).
-
-``openai:gpt-5`` and the like name a model of a provider, whose key is in the environment as that provider
-wants it. ``python:pkg.mod:make`` names a model object of pydantic-ai, or a function that makes one.
-"""
+"""``model:``, a language model with the tools of the guard."""
 
 from __future__ import annotations
 
@@ -14,24 +10,22 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.kinds.session.execution.agents import Account, after_failure
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.guard import GuardedTool
+from pytest_mcpeval.kinds.session.language_model import MISSING_EXTRA, language_model
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, CallRefused, Toolbox
 from pytest_mcpeval.kinds.targets.base import TargetStartError
 from pytest_mcpeval.kinds.targets.functions import described
 from pytest_mcpeval.kinds.targets.threads import EventLoop, Late
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.servers.modules import ImportProblem
 from pytest_mcpeval.servers.response import Response
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent, Tool
-    from pydantic_ai.models import Model
 
 INSTRUCTIONS = (
     "Carry out the task with the tools you are given. A call may be refused; the answer says why, and you "
     "may go on with other tools. When you are done, say in a few sentences what you found out or did."
 )
-
-_PYTHON = "python:"
 
 
 def run_model(model: AgentModel, task: str, toolbox: Toolbox) -> Account:
@@ -44,8 +38,7 @@ def run_model(model: AgentModel, task: str, toolbox: Toolbox) -> Account:
     try:
         from pydantic_ai.exceptions import AgentRunError, ModelAPIError
     except ImportError as error:
-        remedy = "pip install 'pytest-mcpeval[model]'"
-        raise TargetStartError("agent", name, f"pydantic-ai is not installed: {remedy}") from error
+        raise TargetStartError("agent", name, MISSING_EXTRA) from error
     loop = EventLoop("mcpeval-agent-loop")
     try:
         agent = _agent(model, name, toolbox)
@@ -74,35 +67,16 @@ async def _run(agent: Agent[None, str], task: str, toolbox: Toolbox) -> str:
 
 def _agent(model: AgentModel, name: str, toolbox: Toolbox) -> Agent[None, str]:
     from pydantic_ai import Agent
-    from pydantic_ai.exceptions import UserError
-    from pydantic_ai.models import infer_model
 
     try:
-        found = _imported_model(model) if _is_python(model) else infer_model(model.model or "")
-    except (UserError, ImportError, ImportProblem, ValueError) as error:
+        found = language_model(model.model or "", Path(model.directory))
+    except ImportProblem as error:
         raise TargetStartError("agent", name, str(error)) from error
     return Agent(
         found,
         instructions=model.instructions or INSTRUCTIONS,
         tools=[_tool(guarded, toolbox) for guarded in toolbox.tools],
     )
-
-
-def _is_python(model: AgentModel) -> bool:
-    return (model.model or "").startswith(_PYTHON)
-
-
-def _imported_model(model: AgentModel) -> Model[Any]:
-    from pydantic_ai.models import Model
-
-    target = (model.model or "").removeprefix(_PYTHON)
-    found = imported(target, Path(model.directory))
-    if not isinstance(found, Model) and callable(found):
-        found = found()
-    if not isinstance(found, Model):
-        kind = type(found).__name__
-        raise ImportProblem(f"expected a model of pydantic-ai or a function that makes one, found {kind}")
-    return found
 
 
 def _tool(guarded: GuardedTool, toolbox: Toolbox) -> Tool[None]:
