@@ -17,6 +17,7 @@ from pytest_mcpeval import hooks, plugin
 from pytest_mcpeval.cli import COMMANDS
 from pytest_mcpeval.kinds import registered_kinds
 from pytest_mcpeval.kinds.agent import schema as agents
+from pytest_mcpeval.kinds.agent import settings as agent_settings
 from pytest_mcpeval.kinds.agent.load import manifest_of
 from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.scenario import schema
@@ -105,8 +106,8 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("agents.md", agents.InteractionModel),
         ("agents.md", agents.AssertionsModel),
         ("agents.md", agents.CallModel),
-        ("agents.md", agents.AgentSettings),
-        ("agents.md", agents.GatesModel),
+        ("agents.md", agent_settings.AgentSettings),
+        ("agents.md", agent_settings.GatesModel),
         ("agents.md", agents.ObservabilityModel),
         ("agents.md", agents.UiModel),
         ("agents.md", agents.LangfuseModel),

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.gates import SLACK, GateResult, Verdict, figure, names
 from pytest_mcpeval.kinds.agent.metrics import counted, pass_rate
-from pytest_mcpeval.kinds.agent.schema import GatesModel
+from pytest_mcpeval.kinds.agent.settings import GatesModel
 from pytest_mcpeval.kinds.agent.transitions import named
 from pytest_mcpeval.loading.wording import counted as words
 from pytest_mcpeval.samples import Sample

@@ -11,7 +11,7 @@ from pytest_mcpeval.kinds.agent import gates, metrics
 from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, run_folder
 from pytest_mcpeval.kinds.agent.load import load_suite
 from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials, secrets
-from pytest_mcpeval.kinds.agent.schema import AgentSettings
+from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, Problem

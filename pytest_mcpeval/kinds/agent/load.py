@@ -10,6 +10,7 @@ from pytest_mcpeval.browser.directive import Auth, BasicAuth, BearerAuth, PageAc
 from pytest_mcpeval.kinds.agent import schema
 from pytest_mcpeval.kinds.agent.agreement import agreement_problems
 from pytest_mcpeval.kinds.agent.options import RunOptions
+from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.spec import (
     Access,
     AgentCase,
@@ -40,7 +41,7 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
         DataFileError: With every problem of the file.
     """
     manifest = manifest_of(document)
-    settings = schema.AgentSettings(**place.settings)
+    settings = AgentSettings(**place.settings)
     options = place.overrides.get("options") or RunOptions()
     # What was captured can be scored where the agent does not run.
     fixtures = () if options.mode == "score_only" else tuple(_fixtures(settings))
@@ -58,7 +59,7 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
     )
 
 
-def _fixtures(settings: schema.AgentSettings) -> Iterator[str]:
+def _fixtures(settings: AgentSettings) -> Iterator[str]:
     yield from settings.fixtures
     for name in (settings.url_fixture, settings.login_fixture):
         if name is not None:

@@ -1,93 +1,34 @@
-"""The shape of a manifest, ``apiVersion: agentevaluator/v1``, and the settings of agents."""
+"""The shape of a manifest, ``apiVersion: agentevaluator/v1``."""
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from pytest_mcpeval.browser.directive import ActionName
-from pytest_mcpeval.kinds.agent.selectors import css_selector, page_selector
+from pytest_mcpeval.kinds.agent.fields import (
+    Count,
+    CssSelector,
+    FreeText,
+    Identifier,
+    ManifestCaseId,
+    PageUrl,
+    ResponseWait,
+    Selector,
+    Slug,
+    TraceWait,
+    Value,
+    Variable,
+)
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, HostPolicy
-from pytest_mcpeval.kinds.agent.urls import page_url
-from pytest_mcpeval.kinds.fields import FILE_MODEL, CaseId, FixtureName, OptionalPath, Seconds, Share
 from pytest_mcpeval.loading.schema import Expected
-from pytest_mcpeval.loading.wording import shown
 
 API_VERSION = "agentevaluator/v1"
 API_VERSIONS = (API_VERSION,)
 
-SLUG = r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
-IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_.:/-]{0,199}$"
-VARIABLE = r"^[A-Z][A-Z0-9_]*$"
-
-FORBIDDEN_VARIABLES = frozenset({"PATH", "HOME", "USER", "SHELL", "PWD"})
-FORBIDDEN_PREFIXES = ("LD_", "DYLD_")
-FORBIDDEN_SUFFIX = "_PRIVATE_KEY"
-
-RESERVED_CASE_IDS = frozenset({"narratives", "plan.json", "score.json", "report.md"})
-"""Names of other things in the folder of a run."""
-
 MEBIBYTE = 1024 * 1024
 DEFAULT_MAX_DOM_BYTES = 25 * MEBIBYTE
-LONGEST_TRACE_WAIT_MS = 600_000
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-
-
-def _printable(text: str) -> str:
-    if not text.strip():
-        raise ValueError("is blank")
-    return _without_control_bytes(text)
-
-
-def _without_control_bytes(text: str) -> str:
-    if found := _CONTROL.search(text):
-        raise ValueError(
-            f"has the control character \\x{ord(found[0]):02x} at position {found.start()}: remove it"
-        )
-    return text
-
-
-def _allowed_variable(name: str) -> str:
-    if name in FORBIDDEN_VARIABLES or name.startswith(FORBIDDEN_PREFIXES) or name.endswith(FORBIDDEN_SUFFIX):
-        raise ValueError(
-            f"{shown(name)} must not be read for this: give the credential a variable of its own, such as "
-            "AGENT_BEARER_TOKEN"
-        )
-    return name
-
-
-def _free_case_id(name: str) -> str:
-    if name.lower() in RESERVED_CASE_IDS:
-        raise ValueError(
-            f"{shown(name)} is the name of something else in the folder of a run: choose another"
-        )
-    return name
-
-
-FreeText = Annotated[str, AfterValidator(_printable)]
-Value = Annotated[str, AfterValidator(_without_control_bytes)]
-Selector = Annotated[
-    str, StringConstraints(max_length=2_000), AfterValidator(_printable), AfterValidator(page_selector)
-]
-CssSelector = Annotated[
-    str, StringConstraints(max_length=2_000), AfterValidator(_printable), AfterValidator(css_selector)
-]
-Variable = Annotated[
-    str,
-    StringConstraints(pattern=VARIABLE, max_length=200),
-    AfterValidator(_allowed_variable),
-    Expected("the name of an environment variable such as AGENT_BEARER_TOKEN"),
-]
-Slug = Annotated[str, StringConstraints(pattern=SLUG, max_length=80)]
-Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
-PageUrl = Annotated[str, StringConstraints(max_length=2_048), AfterValidator(page_url)]
-Count = Annotated[int, Field(ge=1)]
-ManifestCaseId = Annotated[CaseId, AfterValidator(_free_case_id)]
-ResponseWait = Annotated[int, Field(ge=100, le=120_000)]
-TraceWait = Annotated[int, Field(ge=0, le=LONGEST_TRACE_WAIT_MS)]
 
 
 class _Model(BaseModel):
@@ -323,49 +264,3 @@ class ManifestModel(_Model):
     tools_catalog: list[CatalogueItem] | None = None
     agents_catalog: list[CatalogueItem] | None = None
     cases: Annotated[list[CaseModel], Field(min_length=1)]
-
-
-class GatesModel(BaseModel):
-    """``gates:`` of agents."""
-
-    model_config = FILE_MODEL
-
-    pass_rate: Share | None = Field(default=None, description="lowest share of cases that pass")
-    max_inconclusive: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="how many assertions may lack their evidence"
-    )
-    newly_failing: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="how many assertions that passed in the baseline run may fail"
-    )
-
-
-class AgentSettings(BaseModel):
-    """How agents are driven and held to; an entry of ``agent:`` in ``mcpeval.yaml``."""
-
-    model_config = FILE_MODEL
-
-    runs: OptionalPath = Field(
-        default=None, description="directory of captured runs; default: runs/ in the root directory"
-    )
-    driver: Literal["playwright", "playwright-mcp"] = Field(
-        default="playwright", description="what drives the browser"
-    )
-    navigation_timeout: Seconds = Field(default=30.0, description="seconds a page may take to load")
-    fixtures: list[FixtureName] = Field(default=[], description="fixtures set up before every case")
-    url_fixture: FixtureName | None = Field(
-        default=None,
-        description="fixture with the URL at which the agent runs: its origin takes the place of that in "
-        "`access.url`; or a mapping of url, langfuse, otel and phoenix to URLs",
-    )
-    storage_state: OptionalPath = Field(
-        default=None, description="file with the cookies of a user who is logged in"
-    )
-    login_fixture: FixtureName | None = Field(
-        default=None, description="fixture with a storage state: its file, or its data"
-    )
-    baseline_run: OptionalPath = Field(
-        default=None, description="folder of an earlier run, with which every assertion is compared"
-    )
-    gates: GatesModel = Field(
-        default=GatesModel(), description="rules over the whole manifest that can fail the run"
-    )

@@ -1,0 +1,55 @@
+"""The settings of agents: how they are driven, and what they are held to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, OptionalPath, Seconds, Share
+
+
+class GatesModel(BaseModel):
+    """``gates:`` of agents."""
+
+    model_config = FILE_MODEL
+
+    pass_rate: Share | None = Field(default=None, description="lowest share of cases that pass")
+    max_inconclusive: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="how many assertions may lack their evidence"
+    )
+    newly_failing: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="how many assertions that passed in the baseline run may fail"
+    )
+
+
+class AgentSettings(BaseModel):
+    """How agents are driven and held to; an entry of ``agent:`` in ``mcpeval.yaml``."""
+
+    model_config = FILE_MODEL
+
+    runs: OptionalPath = Field(
+        default=None, description="directory of captured runs; default: runs/ in the root directory"
+    )
+    driver: Literal["playwright", "playwright-mcp"] = Field(
+        default="playwright", description="what drives the browser"
+    )
+    navigation_timeout: Seconds = Field(default=30.0, description="seconds a page may take to load")
+    fixtures: list[FixtureName] = Field(default=[], description="fixtures set up before every case")
+    url_fixture: FixtureName | None = Field(
+        default=None,
+        description="fixture with the URL at which the agent runs: its origin takes the place of that in "
+        "`access.url`; or a mapping of url, langfuse, otel and phoenix to URLs",
+    )
+    storage_state: OptionalPath = Field(
+        default=None, description="file with the cookies of a user who is logged in"
+    )
+    login_fixture: FixtureName | None = Field(
+        default=None, description="fixture with a storage state: its file, or its data"
+    )
+    baseline_run: OptionalPath = Field(
+        default=None, description="folder of an earlier run, with which every assertion is compared"
+    )
+    gates: GatesModel = Field(
+        default=GatesModel(), description="rules over the whole manifest that can fail the run"
+    )
