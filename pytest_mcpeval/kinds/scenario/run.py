@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -228,7 +228,7 @@ def _kept(answer: Answer) -> dict[str, Any]:
         "text": shortened(response.text, KEPT_CHARACTERS),
         "structured": _kept_data(response.structured),
         "isError": response.is_error,
-        "blocks": [asdict(block) for block in response.blocks],
+        "blocks": [dict(vars(block)) for block in response.blocks],
         "latencyMs": response.latency_ms,
     }
 

@@ -61,7 +61,7 @@ def total_cost_usd(rows: Sequence[Generation]) -> Measured | None:
 
 def dollars(value: float) -> str:
     """A cost for people, with as many digits as small ones need."""
-    return f"{value:.8f}".rstrip("0").rstrip(".") + " US dollars"
+    return f"{value:.12f}".rstrip("0").rstrip(".") + " US dollars"
 
 
 def _sum(values: Sequence[float]) -> Measured | None:
