@@ -19,7 +19,7 @@ NPM_PROGRAMS = Path(__file__).parents[2] / "examples" / "npm_servers" / "node_mo
 DRIVERS: tuple[DriverName, ...] = ("playwright", "playwright-mcp")
 
 by_one_driver = pytest.mark.parametrize("driver", ["playwright"], indirect=True)
-"""For what page.js or the procedure decides, and the driver has no part in: tests that others hold with both."""
+"""For what page.js or the procedure decides: a driver has no part in it."""
 
 
 @pytest.fixture

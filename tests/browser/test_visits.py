@@ -101,8 +101,8 @@ def test_the_first_visible_text_input_is_typed_into(visit: MakeVisit) -> None:
 
 def test_a_page_that_is_quiet_ends_the_wait(visit: MakeVisit) -> None:
     ready = ResponseReady(dom_quiet_ms=700)
-    made = visit("/chat?words=12", response_wait_ms=60_000, response_ready=ready)
-    assert "answer 12" in made.answer
+    made = visit("/chat?words=6", response_wait_ms=60_000, response_ready=ready)
+    assert "answer 6" in made.answer
     assert _seconds(made.result.started, made.result.ended) < 45
 
 
@@ -205,7 +205,7 @@ def test_a_page_that_keeps_the_text_and_asks_its_server(visit: MakeVisit, site: 
 @by_one_driver
 def test_the_own_message_is_no_answer(visit: MakeVisit, site: Site) -> None:
     ready = ResponseReady(dom_quiet_ms=300)
-    made = visit("/chat?delay=1500", input="**Who** is Ada?", response_wait_ms=60_000, response_ready=ready)
+    made = visit("/chat?delay=900", input="**Who** is Ada?", response_wait_ms=60_000, response_ready=ready)
     assert "answer 1" in made.answer
     assert _seconds(made.result.started, made.result.ended) < 45
     # The message with name and time; dots before the answer; a clock.
@@ -315,7 +315,7 @@ def test_what_tells_of_a_failure_is_kept(visit: MakeVisit) -> None:
 
 def test_an_element_that_does_not_come(visit: MakeVisit, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("playwright_browser", "playwright_mcp_page"):
-        monkeypatch.setattr(f"pytest_mcpeval.browser.{module}.ACTION_MS", 1_000)
+        monkeypatch.setattr(f"pytest_mcpeval.browser.{module}.ACTION_MS", 300)
     made = visit("/chat", input_selector="#missing")
     assert made.error.startswith("locate_input: the input field #missing cannot be typed into: ")
     assert made.error.endswith("Correct interaction.input_selector")
