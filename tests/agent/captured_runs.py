@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
 from pytest_mcpeval.kinds.agent.captures import Capture, write_capture
+from pytest_mcpeval.kinds.agent.concluding import write_agent_files
 from pytest_mcpeval.kinds.agent.evidence import (
     Generation,
     RoutingDecision,
@@ -17,6 +18,13 @@ from pytest_mcpeval.kinds.agent.evidence import (
     write_rows,
     write_step_count,
 )
+from pytest_mcpeval.kinds.agent.load import load_suite
+from pytest_mcpeval.kinds.agent.options import RunOptions
+from pytest_mcpeval.kinds.agent.run import revisit, score
+from pytest_mcpeval.kinds.agent.score_file import write_score
+from pytest_mcpeval.kinds.agent.spec import AgentSuite
+from pytest_mcpeval.kinds.base import Place
+from pytest_mcpeval.loading import load
 from tests.support import Project, Run
 
 AGENT = "people"
@@ -141,6 +149,20 @@ class CapturedProject:
         """Score a captured run through pytest."""
         run = f"runs/{AGENT}/{run_id}"
         return self.project.run("--mcpeval-score-only", run, *arguments, columns=120, CI=ci)
+
+    def suite(self, run_id: str = RUN_ID) -> AgentSuite:
+        """The suite of a run that is scored."""
+        options = RunOptions(score_only=(self.folder(run_id).path,))
+        place = Place("agent.yaml", {}, {}, overrides={"options": options})
+        return load_suite(load(self.project.path / "agent.yaml"), place)
+
+    def score_here(self, run_id: str = RUN_ID) -> list[str]:
+        """Score a captured run without pytest, for what comes afterwards: the notes on what is written."""
+        suite, run = self.suite(run_id), self.folder(run_id)
+        for one in suite.manifest.cases:
+            visit = revisit(suite, one)
+            write_score(visit.folder.score, score(suite, one, visit).as_data())
+        return list(write_agent_files(suite, run))
 
     def read(self, name: str, run_id: str = RUN_ID) -> Any:
         """A JSON file of a run."""

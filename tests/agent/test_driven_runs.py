@@ -24,6 +24,11 @@ def agent():
 
 
 @pytest.fixture
+def gone():
+    return os.environ["GONE"]
+
+
+@pytest.fixture
 def wrong():
     return 5
 """
@@ -108,45 +113,73 @@ def test_capturing_and_scoring_can_be_apart(tmp_path: Path, site: Site) -> None:
     assert (folder / "score.json").is_file()
 
 
-def test_a_page_that_is_down_is_an_error_at_its_step(tmp_path: Path, site: Site) -> None:
-    made = project(tmp_path, *CASES[:2])
-    made.write_json("mcpeval.yaml", {"agent": [{"url_fixture": "agent", "runs": "deep/captured"}]})
+@pytest.fixture(scope="module")
+def harmed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of two agents: the page of ``gone`` is down, and for ``blind`` nothing keeps traces."""
+    made = Project(tmp_path_factory.mktemp("harmed"))
+    made.write("pytest.ini", "[pytest]\n")
+    made.write("conftest.py", CONFTEST)
+    access = {"url": "http://localhost:1/chat"}
+    interaction = {"response_ready": {"selector": ".agent"}, "response_wait_ms": 20_000}
+    otel = {"endpoint": "http://127.0.0.1:9", "host_policy": "insecure_loopback_only", "trace_wait_ms": 0}
+    made.write_json("gone.agent.yaml", manifest(*CASES[:2], name="gone", access=access))
+    blind = {"access": access, "interaction": interaction, "observability": {"otel": otel}}
+    made.write_json("blind.agent.yaml", manifest(CASES[0], name="blind", **blind))
+    settings = [
+        {"files": "gone.agent.yaml", "url_fixture": "gone", "runs": "deep/captured"},
+        {"files": "blind.agent.yaml", "url_fixture": "agent"},
+    ]
+    made.write_json("mcpeval.yaml", {"agent": settings})
     with serve() as other:
         gone = other.url
-    run = made.run("--mcpeval-report", "report", columns=120, SITE=gone, CI="")
-    assert run.status == 1
-    assert "2 error" in run.last_line
-    assert "navigate: " in run.out
-    assert run.report()["verdict"] == "error"
-    (folder,) = (tmp_path / "deep" / "captured" / AGENT).iterdir()
-    score = json.loads((folder / "score.json").read_text())
+    with serve() as site:
+        return made.run("--mcpeval-report", "report", columns=120, SITE=site.url, GONE=gone, CI="")
+
+
+def score_of(run: Run, runs: str, agent: str) -> Any:
+    """The score of the only run of an agent."""
+    (folder,) = (run.path / runs / agent).iterdir()
+    return json.loads((folder / "score.json").read_text())
+
+
+def test_a_page_that_is_down_is_an_error_at_its_step(harmed: Run) -> None:
+    assert harmed.status == 1
+    assert "3 error" in harmed.last_line
+    assert "navigate: " in harmed.out
+    assert harmed.report()["verdict"] == "error"
+    score = score_of(harmed, "deep/captured", "gone")
     assert score["cases_error"] == 2
     assert score["cases"][0]["error"].startswith("navigate: ")
 
 
+def test_a_trace_backend_that_is_down_is_an_error_and_keeps_what_was_seen(harmed: Run) -> None:
+    assert harmed.status == 1
+    assert "observability: " in harmed.out
+    assert "✓ final_response_contains" in harmed.out
+    (row,) = score_of(harmed, "runs", "blind")["cases"]
+    assert (row["outcome"], row["passed"]) == ("error", 1)
+
+
 def test_what_is_missing_is_told_before_a_browser_is_started(tmp_path: Path, site: Site) -> None:
+    made = Project(tmp_path)
+    made.write("pytest.ini", "[pytest]\n")
+    made.write("conftest.py", CONFTEST)
     access = {"url": "http://localhost:1/chat", "auth": {"type": "bearer", "token_env": "NO_SUCH_TOKEN"}}
-    made = project(tmp_path, *CASES[:1], access=access)
+    made.write_json("secret.agent.yaml", manifest(CASES[0], name="secret", access=access))
+    settings = [{"files": "secret.agent.yaml", "url_fixture": "agent"}]
+    for setting in ("url_fixture", "login_fixture"):
+        name = setting.replace("_", "-")
+        made.write_json(f"{name}.agent.yaml", manifest(CASES[0], name=name))
+        settings.append({"files": f"{name}.agent.yaml", setting: "wrong"})
+    made.write_json("mcpeval.yaml", {"agent": settings})
     run = drive(made, site)
     assert run.status == 1
-    assert "takes credentials from NO_SUCH_TOKEN, which is not set" in " ".join(run.out.split())
-    made.write_json("agent.yaml", manifest(*CASES[:1]))
-    for setting, words in (
-        ("url_fixture", "expected a URL, or a mapping with url, langfuse, otel, phoenix, found 5"),
-        ("login_fixture", "expected a storage state of Playwright"),
+    out = " ".join(run.out.split())
+    for words in (
+        "takes credentials from NO_SUCH_TOKEN, which is not set",
+        "expected a URL, or a mapping with url, langfuse, otel, phoenix, found 5",
+        "expected a storage state of Playwright",
     ):
-        made.write_json("mcpeval.yaml", {"agent": [{setting: "wrong"}]})
-        assert words in " ".join(drive(made, site).out.split())
+        assert words in out
     assert site.seen == []
     assert not (tmp_path / "runs").exists()
-
-
-def test_a_trace_backend_that_is_down_is_an_error_and_keeps_what_was_seen(tmp_path: Path, site: Site) -> None:
-    otel = {"endpoint": "http://127.0.0.1:9", "host_policy": "insecure_loopback_only", "trace_wait_ms": 0}
-    made = project(tmp_path, CASES[0], observability={"otel": otel})
-    run = drive(made, site)
-    assert run.status == 1
-    assert "observability: " in run.out
-    assert "✓ final_response_contains" in run.out
-    (row,) = json.loads((run_folder(made) / "score.json").read_text())["cases"]
-    assert (row["outcome"], row["passed"]) == ("error", 1)

@@ -12,30 +12,17 @@ from pytest_mcpeval.browser.artifacts import RunFolder
 from pytest_mcpeval.cli import main
 from pytest_mcpeval.kinds.agent.concluding import write_agent_files
 from pytest_mcpeval.kinds.agent.evidence import write_step_count
-from pytest_mcpeval.kinds.agent.load import load_suite
 from pytest_mcpeval.kinds.agent.narrative import citation_problem, narrative_of
-from pytest_mcpeval.kinds.agent.options import RunOptions
-from pytest_mcpeval.kinds.agent.run import revisit, score
-from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, read_score, write_score
-from pytest_mcpeval.kinds.agent.spec import AgentSuite
-from pytest_mcpeval.kinds.base import Place
-from pytest_mcpeval.loading import load
+from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, read_score
 from tests.agent.captured_runs import AGENT, RUN_ID, CapturedProject, Evidence, call, case
 
 PAGE = "trace/dom/step-002-after_submit.html"
 LOG = "trace/observability/tool_calls.jsonl"
 
 
-def suite_of(run: RunFolder) -> AgentSuite:
-    """The suite of a run that is scored."""
-    document = load(run.path.parents[2] / "agent.yaml")
-    options = RunOptions(score_only=(run.path,))
-    return load_suite(document, Place("agent.yaml", {}, {}, overrides={"options": options}))
-
-
 @pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    """A scored run: ``ok`` passed, ``bad`` failed, ``open`` is inconclusive, ``broken`` in error."""
+def made(tmp_path: Path) -> CapturedProject:
+    """A project with a captured run."""
     made = CapturedProject.at(
         tmp_path,
         case("ok", final_response_contains="Ada"),
@@ -47,11 +34,13 @@ def run(tmp_path: Path) -> RunFolder:
     made.capture("bad", Evidence(calls=[call("find")]))
     made.capture("open", Evidence())
     made.capture("broken", Evidence(error="navigate: `nobody` answers", page=None))
-    suite = suite_of(made.folder())
-    for one in suite.manifest.cases:
-        visit = revisit(suite, one)
-        write_score(visit.folder.score, score(suite, one, visit).as_data())
-    (note,) = write_agent_files(suite, made.folder())
+    return made
+
+
+@pytest.fixture
+def run(made: CapturedProject) -> RunFolder:
+    """A scored run: ``ok`` passed, ``bad`` failed, ``open`` is inconclusive, ``broken`` in error."""
+    (note,) = made.score_here()
     assert note == f"agent {AGENT}: {made.folder().report}"
     return made.folder()
 
@@ -239,11 +228,9 @@ def test_a_made_narrative_stands_on_what_was_captured(run: RunFolder) -> None:
     assert told["broken"] == ["navigate: `nobody` answers"]
 
 
-def test_a_case_whose_process_died_is_in_the_score_of_the_run(
-    run: RunFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_case_whose_process_died_is_in_the_score_of_the_run(made: CapturedProject, run: RunFolder) -> None:
     run.case("ok").score.unlink()
-    write_agent_files(suite_of(run), run)
+    write_agent_files(made.suite(), run)
     found = read_score(run.score)
     assert isinstance(found, AgentScoreModel)
     assert [(row.case_id, row.outcome) for row in found.cases][:2] == [("ok", "error"), ("bad", "failed")]

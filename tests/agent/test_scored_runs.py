@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.agent.captured_runs import AGENT, RUN_ID, CapturedProject, Evidence, 
 from tests.support import Run
 
 FIND = [call("find", team="Engineering")]
-MODES = [["-p", "no:xdist"], ["-n2"]]
+MODES = {"serial": ["-p", "no:xdist"], "xdist": ["-n2"]}
 
 
 def four_cases(tmp_path: Path) -> CapturedProject:
@@ -44,46 +45,69 @@ def four_cases(tmp_path: Path) -> CapturedProject:
     return made
 
 
-def outcomes(run: Run) -> dict[str, str]:
-    return {found["id"]: found["outcome"] for found in run.report()["suites"]["agent.yaml"]["cases"]}
+def outcomes(run: Run, report: str = "report") -> dict[str, str]:
+    return {found["id"]: found["outcome"] for found in run.report(report)["suites"]["agent.yaml"]["cases"]}
 
 
-def test_each_outcome_is_shown_as_what_it_is_however_it_is_run(tmp_path: Path) -> None:
-    made = four_cases(tmp_path)
-    reports = []
-    for mode in MODES:
-        run = scored_with_all_reports(made, mode)
-        reports.append({key: value for key, value in run.report().items() if key != "run"})
-    assert reports[0] == reports[1]
+@dataclass(frozen=True)
+class ScoredTwice:
+    """A captured run that was scored: in one process where it was captured, and by two workers elsewhere."""
+
+    made: CapturedProject
+    runs: dict[str, Run]
+    folders: dict[str, Path]
 
 
-def scored_with_all_reports(made: CapturedProject, mode: list[str]) -> Run:
-    """The run, after a look at everything it shows."""
-    reports = ["--mcpeval-report", "report", "--junitxml", "junit.xml", "--html", "report.html"]
-    run = made.score(*mode, "-v", *reports, "--self-contained-html")
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> ScoredTwice:
+    """The run with one case of each outcome."""
+    root = tmp_path_factory.mktemp("scored")
+    made = four_cases(root)
+    captured, moved = made.folder().path, root / "elsewhere" / AGENT / RUN_ID
+    shutil.copytree(captured, moved)
+    folders = {"serial": captured, "xdist": moved}
+    runs = {}
+    for mode, folder in folders.items():
+        reports = [f"--mcpeval-report=report-{mode}", f"--junitxml={mode}.xml", f"--html={mode}.html"]
+        where = f"--mcpeval-score-only={folder}"
+        shown = ["-v", "--self-contained-html"]
+        runs[mode] = made.project.run(where, *MODES[mode], *reports, *shown, columns=120, CI="")
+    return ScoredTwice(made, runs, folders)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_outcome_is_shown_as_what_it_is(scored: ScoredTwice, mode: str) -> None:
+    run = scored.runs[mode]
     assert run.status == 1
-    assert outcomes(run) == {"ok": "passed", "bad": "failed", "open": "inconclusive", "broken": "error"}
+    found = {"ok": "passed", "bad": "failed", "open": "inconclusive", "broken": "error"}
+    assert outcomes(run, f"report-{mode}") == found
     assert "1 failed, 1 passed, 1 error, 1 inconclusive" in run.last_line
     for words in ("✗ must_call: rank was not called", "observed: 3", "note: Enter was repeated"):
         assert run.line_with(words)
     assert "start the agent" in run.out
-    assert run.line_with(f"agents: scored as captured in {made.project.path}/runs/{AGENT}/{RUN_ID}")
+    assert run.line_with(f"agents: scored as captured in {scored.folders[mode]}")
     section = run.section()
     assert section[1].split() == ["people", "1", "1", "1", "1", "25.0", "%"]
     assert any("Inconclusive (1; evidence is missing)" in line for line in section)
     assert any("missing: trace/observability/routing_decisions.jsonl" in line for line in section)
     assert any(re.match(r" +1\. say where routing_decisions can be seen", line) for line in section)
-    junit = run.junit()
+    junit = run.junit(f"{mode}.xml")
     assert junit["bad"].find("failure") is not None
     skipped = junit["open"].find("skipped")
     assert skipped is not None
     assert "there is no routing_decisions.jsonl" in skipped.attrib["message"]
-    shown = {node.rpartition("::")[2]: json.dumps(row) for node, row in run.html_rows()}
+    shown = {node.rpartition("::")[2]: json.dumps(row) for node, row in run.html_rows(f"{mode}.html")}
     assert "data:image/png;base64," in shown["ok"]
     assert "what the agent did" in shown["ok"]
     assert "1,234" in shown["ok"]
     assert "agent, inconclusive" in shown["open"]
-    return run
+
+
+def test_a_run_is_reported_the_same_however_it_is_scored(scored: ScoredTwice) -> None:
+    reports = []
+    for mode, run in scored.runs.items():
+        reports.append({key: value for key, value in run.report(f"report-{mode}").items() if key != "run"})
+    assert reports[0] == reports[1]
 
 
 def test_inconclusive_fails_where_it_is_told_to(tmp_path: Path) -> None:
@@ -100,7 +124,6 @@ def test_inconclusive_fails_where_it_is_told_to(tmp_path: Path) -> None:
     assert skipping.status == 0
     assert skipping.report()["verdict"] == "not_evaluated"
     made.project.write("pytest.ini", "[pytest]\nmcpeval_inconclusive = fail\n")
-    assert made.score().status == 1
     assert made.score("-p", "no:terminal").status == 1
     made.project.write("pytest.ini", "[pytest]\nmcpeval_inconclusive = maybe\n")
     wrong = made.score()
@@ -108,10 +131,8 @@ def test_inconclusive_fails_where_it_is_told_to(tmp_path: Path) -> None:
     assert "mcpeval_inconclusive: expected fail or skip, found 'maybe'" in wrong.err
 
 
-def test_scores_lie_beside_what_was_captured_and_are_the_same_again(tmp_path: Path) -> None:
-    made = four_cases(tmp_path)
-    made.score()
-    folder = made.folder().path
+def test_scores_lie_beside_what_was_captured_and_are_the_same_again(scored: ScoredTwice) -> None:
+    made, folder, moved = scored.made, scored.folders["serial"], scored.folders["xdist"]
     written = {
         path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix in (".json", ".md")
     }
@@ -138,32 +159,41 @@ def test_scores_lie_beside_what_was_captured_and_are_the_same_again(tmp_path: Pa
     }
     assert list(found["by_target"]) == ["find", "hr", "rank"]
     assert made.read("broken/score.json")["error"] == "navigate: the page is down: start the agent"
-    moved = tmp_path / "elsewhere" / AGENT / RUN_ID
-    moved.parent.mkdir(parents=True)
-    folder.rename(moved)
-    again = made.project.run("--mcpeval-score-only", str(moved), "-n2", columns=120)
-    assert again.status == 1
     assert {path: (moved / path.relative_to(folder)).read_bytes() for path in written} == written
 
 
-def test_a_case_that_was_not_captured_or_with_another_input_is_an_error(tmp_path: Path) -> None:
-    made = CapturedProject.at(tmp_path, case("a", max_steps=1), case("b", text="new question", max_steps=1))
-    made.capture("b", Evidence(steps=1))
-    run = made.score("--mcpeval-report", "report")
-    assert outcomes(run) == {"a": "error", "b": "error"}
-    assert "has no case 'a': it was not captured" in run.out
-    assert "'b' was captured with another input" in run.out
+@pytest.fixture(scope="module")
+def harmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[CapturedProject, Run]:
+    """A run of whose cases none can be scored."""
+    made = CapturedProject.at(
+        tmp_path_factory.mktemp("harmed"),
+        case("missing", max_steps=1),
+        case("other", text="new question", max_steps=1),
+        case("unfinished", max_steps=1),
+        case("unfetched", max_steps=1),
+    )
+    made.capture("other", Evidence(steps=1))
+    made.capture("unfinished", Evidence(steps=1)).capture.unlink()
+    made.capture("unfetched", Evidence(steps=1, fetch_error="no route to the trace store"))
+    return made, made.score("--mcpeval-report", "report")
 
 
-def test_a_capture_that_did_not_finish_is_an_error(tmp_path: Path) -> None:
-    made = CapturedProject.at(tmp_path, case("a", max_steps=1), case("b", max_steps=1))
-    made.capture("a", Evidence(steps=1)).capture.unlink()
-    made.capture("b", Evidence(steps=1, fetch_error="no route to the trace store"))
-    run = made.score()
+def test_what_cannot_be_scored_is_an_error(harmed: tuple[CapturedProject, Run]) -> None:
+    made, run = harmed
     assert run.status == 1
-    assert "the capture did not finish" in run.out
-    assert "observability: no route to the trace store" in run.out
-    assert [row["outcome"] for row in made.read("score.json")["cases"]] == ["error", "error"]
+    assert outcomes(run) == dict.fromkeys(("missing", "other", "unfinished", "unfetched"), "error")
+    captured = {row["case_id"]: row["outcome"] for row in made.read("score.json")["cases"]}
+    assert captured == dict.fromkeys(("other", "unfinished", "unfetched"), "error")
+
+
+def test_a_case_that_was_not_captured_or_with_another_input(harmed: tuple[CapturedProject, Run]) -> None:
+    assert "has no case 'missing': it was not captured" in harmed[1].out
+    assert "'other' was captured with another input" in harmed[1].out
+
+
+def test_a_capture_that_did_not_finish(harmed: tuple[CapturedProject, Run]) -> None:
+    assert "the capture did not finish" in harmed[1].out
+    assert "observability: no route to the trace store" in harmed[1].out
 
 
 def test_a_run_of_another_agent_is_refused(tmp_path: Path) -> None:
@@ -184,7 +214,7 @@ def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
     )
     made.capture("a", Evidence(calls=FIND, steps=3))
     made.capture("b", Evidence(calls=FIND))
-    made.score()
+    made.score_here()
     made.write_manifest(
         case("a", must_call=["find"], max_steps=3, must_not_call=["drop"]), case("b", must_call=["rank"])
     )
@@ -259,7 +289,7 @@ def test_secrets_are_shown_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_files_of_runs_among_data_files_are_left_alone(tmp_path: Path) -> None:
     made = four_cases(tmp_path)
-    made.score()
+    made.score_here()
     narrative = {"case_id": "ok", "summary": "x", "observations": []}
     made.project.write_json(f"runs/{AGENT}/{RUN_ID}/narratives/ok.json", narrative)
     (tmp_path / "datasets").mkdir()
@@ -326,7 +356,7 @@ def test_options_of_agents_need_mcpeval_and_go_together(tmp_path: Path) -> None:
 def test_a_copied_run_is_scored_wherever_it_lies(tmp_path: Path) -> None:
     made = CapturedProject.at(tmp_path, case("a", max_steps=1))
     made.capture("a", Evidence(steps=1))
-    assert made.score().status == 0
+    made.score_here()
     copied = tmp_path / "downloads" / "nightly"
     copied.parent.mkdir()
     made.folder().path.rename(copied)
@@ -342,17 +372,34 @@ def test_a_copied_run_is_scored_wherever_it_lies(tmp_path: Path) -> None:
     assert agent_of(copied) == AGENT
 
 
-@pytest.mark.parametrize("option", ["--mcpeval-browser", "--mcpeval-score-only", "--mcpeval-report"])
-def test_an_option_does_not_move_the_project(tmp_path: Path, option: str) -> None:
+WITH_A_PATH = ("--mcpeval-browser", "--mcpeval-score-only", "--mcpeval-report")
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> tuple[CapturedProject, Path]:
+    """A project, and a directory beside it."""
     made = CapturedProject.at(tmp_path / "project", case("a", max_steps=1))
     made.project.write("pytest.ini", "[pytest]\nmcpeval_inconclusive = fail\n")
     elsewhere = tmp_path / "elsewhere" / AGENT / "run"
     elsewhere.mkdir(parents=True)
+    return made, elsewhere
+
+
+@pytest.mark.parametrize("option", WITH_A_PATH)
+def test_an_option_does_not_move_the_project(
+    beside: tuple[CapturedProject, Path], tmp_path: Path, option: str
+) -> None:
+    made, elsewhere = beside
     apart = made.project.run(option, str(elsewhere))
     assert apart.status == 4
     assert f"write {option}={elsewhere}" in " ".join(apart.err.split())
     assert not (tmp_path / "runs").exists()
-    joined = made.project.run(f"{option}={elsewhere}", "--collect-only", "-q")
+
+
+def test_options_with_their_values_do_not_move_the_project(beside: tuple[CapturedProject, Path]) -> None:
+    made, elsewhere = beside
+    options = [f"{option}={elsewhere}" for option in WITH_A_PATH]
+    joined = made.project.run(*options, "--collect-only", "-q")
     assert joined.status == 0, joined.out + joined.err
 
 

@@ -18,6 +18,9 @@ from tests.browser.pages import Site, serve
 NPM_PROGRAMS = Path(__file__).parents[2] / "examples" / "npm_servers" / "node_modules" / ".bin"
 DRIVERS: tuple[DriverName, ...] = ("playwright", "playwright-mcp")
 
+by_one_driver = pytest.mark.parametrize("driver", ["playwright"], indirect=True)
+"""For what page.js or the procedure decides: a driver has no part in it."""
+
 
 @pytest.fixture
 def site() -> Iterator[Site]:

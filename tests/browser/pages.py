@@ -129,7 +129,9 @@ def serve() -> Iterator[Site]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     site = _Handler.sites[server.server_address[1]] = Site(server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # It is asked to end that often.
+    polling = {"poll_interval": 0.01}
+    threading.Thread(target=server.serve_forever, kwargs=polling, daemon=True).start()
     try:
         yield site
     finally:

@@ -39,7 +39,9 @@ def test_a_killed_worker_leaves_no_browser_and_frees_its_slot(
 
     site.on_request = kill
     script = """input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && log.textContent.includes("doomed")) fetch("/doomed");
+      if (event.key !== "Enter") return;
+      if (log.textContent.includes("doomed")) fetch("/doomed");
+      else say("answer 2", "end");
     });"""
     site.pages["/chat"] = chat(script=script)
     made = Project(tmp_path)
@@ -48,8 +50,8 @@ def test_a_killed_worker_leaves_no_browser_and_frees_its_slot(
         case("doomed", text="doomed", final_response_contains="never"),
         case("fine", text="hi", final_response_contains="answer 1 to hi"),
         access={"url": f"{site.url}/chat"},
-        # Longer than the fine case takes, shorter than a run may.
-        interaction={"response_wait_ms": 3_000},
+        # What ends the wait comes in the fine case only: the doomed one lasts until its worker is killed.
+        interaction={"response_ready": {"selector": ".end"}, "response_wait_ms": 60_000},
     )
     made.write_json("agent.yaml", agent)
     made.write_json("mcpeval.yaml", {"agent": [{"driver": driver}]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from threading import Timer
 
 import psutil
 import pytest
@@ -13,7 +14,7 @@ from pytest_mcpeval.browser.directive import BearerAuth, DriverOptions, PageActi
 from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.playwright_browser import PlaywrightBrowser
 from pytest_mcpeval.kinds.agent.visible_text import visible_text
-from tests.browser.conftest import MakeVisit
+from tests.browser.conftest import MakeVisit, by_one_driver
 from tests.browser.pages import Site, chat, serve
 
 STEPS = (
@@ -58,6 +59,7 @@ def test_a_visit_leaves_screenshots_and_dom_of_both_steps(visit: MakeVisit) -> N
         assert not name.endswith(".png") or file.read_bytes().startswith(b"\x89PNG")
 
 
+@by_one_driver
 def test_shadow_roots_and_frames_are_part_of_the_page(visit: MakeVisit) -> None:
     made = visit("/shadow")
     assert '<my-panel><template shadowrootmode="open"><p>in the <b>shadow</b></p>' in made.landing
@@ -84,7 +86,6 @@ def test_actions_before_the_input_and_after_the_answer(visit: MakeVisit) -> None
 @pytest.mark.parametrize(
     ("page", "selector"),
     [
-        pytest.param("/text", None, id="first-visible-text-input"),
         pytest.param("/locked", None, id="first-that-can-be-typed-into"),
         pytest.param("/editable", "#input", id="declared-contenteditable"),
     ],
@@ -93,10 +94,15 @@ def test_where_the_input_is_typed(visit: MakeVisit, page: str, selector: str | N
     assert "answer 1 to two words" in visit(page, input="two words", input_selector=selector).answer
 
 
+@by_one_driver
+def test_the_first_visible_text_input_is_typed_into(visit: MakeVisit) -> None:
+    assert "answer 1 to two words" in visit("/text", input="two words").answer
+
+
 def test_a_page_that_is_quiet_ends_the_wait(visit: MakeVisit) -> None:
     ready = ResponseReady(dom_quiet_ms=700)
-    made = visit("/chat?words=12", response_wait_ms=60_000, response_ready=ready)
-    assert "answer 12" in made.answer
+    made = visit("/chat?words=6", response_wait_ms=60_000, response_ready=ready)
+    assert "answer 6" in made.answer
     assert _seconds(made.result.started, made.result.ended) < 45
 
 
@@ -109,6 +115,7 @@ def test_a_new_match_of_a_selector_ends_the_wait(visit: MakeVisit, site: Site) -
     assert _seconds(made.result.started, made.result.ended) < 45
 
 
+@by_one_driver
 def test_the_bound_holds_when_no_answer_comes(visit: MakeVisit) -> None:
     ready = ResponseReady(selector=".agent")
     made = visit("/chat?delay=60000", response_wait_ms=500, response_ready=ready)
@@ -123,6 +130,7 @@ def test_enter_is_pressed_again_when_the_page_ignored_it(visit: MakeVisit) -> No
     assert note.startswith("the page reacted to Enter only when pressed")
 
 
+@by_one_driver
 def test_a_page_that_ignores_enter_for_ever_is_an_error(
     visit: MakeVisit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,9 +147,11 @@ const tick = () => { status.textContent = number("tips") ? tips[ticks++ % 3] : `
 tick();
 setInterval(tick, number("every"));
 """
+HELD_SECONDS = 1.5
+"""Longer than a page may take to react, when Enter is first pressed."""
 MOVING = chat(extra='<p id="status"></p>', script=STATUS)
 KEEPING = """<!doctype html><p id="log"></p><textarea id="input"></textarea><script>
-setInterval(() => fetch("/poll"), 150);
+setInterval(async () => (await fetch("/poll")).text(), 150);
 document.querySelector("#input").addEventListener("keydown", async (event) => {
   event.preventDefault();
   await fetch(`/held?q=${event.target.value}`);
@@ -157,6 +167,7 @@ def test_what_goes_on_anyway_is_no_reaction_to_enter(visit: MakeVisit, site: Sit
     assert note.startswith("the page reacted to Enter only when pressed")
 
 
+@by_one_driver
 @pytest.mark.parametrize("query", ["every=200", "every=1000", "every=300&tips=1", "every=900&tips=1"])
 def test_a_page_that_moves_and_ignores_enter_for_ever_is_an_error(
     visit: MakeVisit, site: Site, monkeypatch: pytest.MonkeyPatch, query: str
@@ -168,6 +179,7 @@ def test_a_page_that_moves_and_ignores_enter_for_ever_is_an_error(
     assert made.result.completed == STEPS[:5]
 
 
+@by_one_driver
 def test_a_page_that_keeps_the_text_and_shows_something_new(visit: MakeVisit, site: Site) -> None:
     script = STATUS + """input.addEventListener("keydown", () => { input.value = "hello"; });"""
     site.pages["/moving"] = chat(extra='<p id="status"></p>', script=script)
@@ -177,6 +189,12 @@ def test_a_page_that_keeps_the_text_and_shows_something_new(visit: MakeVisit, si
 
 
 def test_a_page_that_keeps_the_text_and_asks_its_server(visit: MakeVisit, site: Site) -> None:
+    def hold(path: str) -> None:
+        if path == "/held":
+            # The Playwright MCP server waits for what a key sends: some seconds, or until it is answered.
+            Timer(HELD_SECONDS, site.held.set).start()
+
+    site.on_request = hold
     site.pages["/keeping"] = KEEPING
     made = visit("/keeping")
     assert made.result.error is None
@@ -184,9 +202,10 @@ def test_a_page_that_keeps_the_text_and_asks_its_server(visit: MakeVisit, site: 
     assert [path for path, _ in site.seen].count("/held") == 1
 
 
+@by_one_driver
 def test_the_own_message_is_no_answer(visit: MakeVisit, site: Site) -> None:
     ready = ResponseReady(dom_quiet_ms=300)
-    made = visit("/chat?delay=1500", input="**Who** is Ada?", response_wait_ms=60_000, response_ready=ready)
+    made = visit("/chat?delay=900", input="**Who** is Ada?", response_wait_ms=60_000, response_ready=ready)
     assert "answer 1" in made.answer
     assert _seconds(made.result.started, made.result.ended) < 45
     # The message with name and time; dots before the answer; a clock.
@@ -212,6 +231,7 @@ def test_the_own_message_is_no_answer(visit: MakeVisit, site: Site) -> None:
     )
 
 
+@by_one_driver
 @pytest.mark.parametrize(
     ("selector", "begin", "end"),
     [
@@ -247,6 +267,7 @@ def test_every_case_has_a_context_of_its_own(visit: MakeVisit) -> None:
         assert "cookie: </p>" in visit("/cookie", case_id=case_id).landing
 
 
+@by_one_driver
 def test_a_page_that_is_too_large_is_told_of(visit: MakeVisit) -> None:
     made = visit("/chat", max_dom_bytes=1_024)
     [note] = made.result.notes
@@ -270,13 +291,7 @@ def test_a_page_that_answers_with_an_error(visit: MakeVisit, site: Site) -> None
     assert "How can I help?" in made.folder.failure_dom.read_text(encoding="utf-8")
 
 
-def test_a_page_that_takes_too_long(visit: MakeVisit) -> None:
-    made = visit("/held", navigation_timeout_ms=500)
-    assert made.error.startswith("navigate: ")
-    assert "does not load" in made.error
-    assert "500" in made.error
-
-
+@by_one_driver
 def test_a_page_without_input(visit: MakeVisit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_mcpeval.browser.procedure.INPUT_WAIT_MS", 300)
     made = visit("/nothing")
@@ -300,7 +315,7 @@ def test_what_tells_of_a_failure_is_kept(visit: MakeVisit) -> None:
 
 def test_an_element_that_does_not_come(visit: MakeVisit, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("playwright_browser", "playwright_mcp_page"):
-        monkeypatch.setattr(f"pytest_mcpeval.browser.{module}.ACTION_MS", 1_000)
+        monkeypatch.setattr(f"pytest_mcpeval.browser.{module}.ACTION_MS", 300)
     made = visit("/chat", input_selector="#missing")
     assert made.error.startswith("locate_input: the input field #missing cannot be typed into: ")
     assert made.error.endswith("Correct interaction.input_selector")
@@ -345,17 +360,6 @@ def test_credentials_are_for_one_origin_only(
     assert b"s3cr3t-token" not in content
 
 
-def test_a_user_who_is_logged_in(visit: MakeVisit, site: Site, tmp_path: Path) -> None:
-    state = {
-        "cookies": [{"name": "sid", "value": "42", "url": site.url}],
-        "origins": [{"origin": site.url, "localStorage": [{"name": "user", "value": "ada"}]}],
-    }
-    path = tmp_path / "state.json"
-    path.write_text(json.dumps(state), encoding="utf-8")
-    made = visit("/storage", storage_state=str(path))
-    assert "user: ada sid=42" in made.landing
-
-
 def test_a_browser_that_is_killed_harms_one_visit_only(visit: MakeVisit, site: Site) -> None:
     site.pages["/doomed"] = chat(script='fetch("/kill");')
 
@@ -371,16 +375,37 @@ def test_a_browser_that_is_killed_harms_one_visit_only(visit: MakeVisit, site: S
     assert "answer 1" in visit("/chat", case_id="next").answer
 
 
+@by_one_driver
 def test_a_disk_that_is_full(visit: MakeVisit, tmp_path: Path) -> None:
-    visit("/chat")
     screenshots = tmp_path / "runs/agent/run/case/trace/screenshots"
+    screenshots.mkdir(parents=True)
     for name in ("step-002-after_submit.png", "failure.png"):
         # Writing to this device fails as on a full disk.
-        (screenshots / name).unlink(missing_ok=True)
         (screenshots / name).symlink_to("/dev/full")
     made = visit("/chat")
     assert made.error.startswith("after_submit: an artifact cannot be written: ")
     assert "No space left on device" in made.error
+
+
+# The last two need a Playwright MCP server with settings of their own.
+
+
+def test_a_page_that_takes_too_long(visit: MakeVisit) -> None:
+    made = visit("/held", navigation_timeout_ms=500)
+    assert made.error.startswith("navigate: ")
+    assert "does not load" in made.error
+    assert "500" in made.error
+
+
+def test_a_user_who_is_logged_in(visit: MakeVisit, site: Site, tmp_path: Path) -> None:
+    state = {
+        "cookies": [{"name": "sid", "value": "42", "url": site.url}],
+        "origins": [{"origin": site.url, "localStorage": [{"name": "user", "value": "ada"}]}],
+    }
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state), encoding="utf-8")
+    made = visit("/storage", storage_state=str(path))
+    assert "user: ada sid=42" in made.landing
 
 
 def test_a_program_that_is_no_browser() -> None:

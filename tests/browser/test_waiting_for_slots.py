@@ -26,7 +26,8 @@ def test_a_wait_for_a_slot_is_told_when_it_begins(
     made = Project(tmp_path)
     made.write("pytest.ini", "[pytest]\n")
     only = case("one", text="hi", final_response_contains="answer 1 to hi")
-    made.write_json("agent.yaml", manifest(only, access={"url": f"{site.url}/chat"}))
+    interaction = {"response_ready": {"selector": ".agent"}, "response_wait_ms": 20_000}
+    made.write_json("agent.yaml", manifest(only, access={"url": f"{site.url}/chat"}, interaction=interaction))
     # Chromium has a socket in it, whose path must be short.
     with tempfile.TemporaryDirectory(prefix="mcpeval-") as temporary:
         command = made.command(*arguments, "--mcpeval-pool-size", "1")
