@@ -36,7 +36,6 @@ def message(run: Run) -> str:
 @pytest.mark.parametrize(
     ("mode", "chosen"),
     [
-        ((), ("-k", "a-1")),
         (("-n0",), ("-m", "chosen")),
         ((), ("datasets/gated.yaml::a-1",)),
         (("-n2",), ("--mcpeval-tag=chosen",)),
