@@ -13,7 +13,7 @@ TEAR_DOWN = "import pytest\n\n@pytest.fixture\ndef bad():\n    yield\n    raise 
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of one suite for each of the tests."""
     project = Project.at(tmp_path_factory.mktemp("measures"))
-    slow = case("slow", "sleep", input={"seconds": 5}, timeout=0.2)
+    slow = case("slow", "sleep", input={"seconds": 2}, timeout=0.2)
     project.suite("slow.yaml", case("a"), slow, gates={"pass_rate": 0.1, "p95_latency_ms": 60_000})
     confidences = [0, 0, 0, 90]
     cases = [case(f"c{n}", "answer", input={"confidence": value}) for n, value in enumerate(confidences)]
