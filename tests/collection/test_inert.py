@@ -97,11 +97,12 @@ def test_an_ini_key_turns_it_on(project: Project) -> None:
         "--mcpeval-concurrency=2",
     ],
 )
-def test_an_option_without_the_flag(project: Project, option: str) -> None:
-    done = pytest_in(project, option)
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+def test_an_option_without_the_flag(pytester: pytest.Pytester, option: str) -> None:
+    done = pytester.runpytest_inprocess("-p", "no:asyncio", option)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
     name = option.partition("=")[0]
-    assert f"ERROR: {name} has no effect without --mcpeval (or the ini key mcpeval = true)" in done.stderr
+    words = f"ERROR: {name} has no effect without --mcpeval (or the ini key mcpeval = true)"
+    assert words in done.stderr.str()
 
 
 def test_a_fixture_without_the_flag(project: Project) -> None:

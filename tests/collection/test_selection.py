@@ -12,7 +12,7 @@ from tests.support import Project, case, failing
 
 Collected = Callable[..., list[str]]
 STRICT = ("--strict-markers", "-W", "error")
-MODES = pytest.mark.parametrize("mode", [(), ("-n0",), ("-n2",)], ids=["serial", "n0", "n2"])
+MODES = pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
 
 
 MARKERS_ARE_FINE = """
@@ -162,14 +162,6 @@ def test_a_broken_file_is_told_rather_than_a_name_it_may_hold(traits: Project, r
     run("--mcpeval-tag", "rare").stdout.fnmatch_lines(['datasets/broken.yaml:*unknown key "tol"*'])
 
 
-@MODES
-def test_selection_is_the_same_with_workers(traits: Project, mode: tuple[str, ...]) -> None:
-    result = traits.run(*mode, "-m", "intro", "--mcpeval-project", "mina", "-v", columns=120)
-    assert result.status == 0
-    assert "datasets/a.yaml::one" in result.out
-    assert "1 passed" in result.last_line
-
-
 def test_fail_fast_and_last_failed(project: Project, run: RunPytest) -> None:
     project.suite("a.yaml", case("one"), failing("two"), failing("three"))
     run("-x").assert_outcomes(passed=1, failed=1)
@@ -178,10 +170,10 @@ def test_fail_fast_and_last_failed(project: Project, run: RunPytest) -> None:
 
 
 @MODES
-def test_marks_with_their_reasons(project: Project, mode: tuple[str, ...]) -> None:
+def test_selection_and_marks_with_their_reasons(traits: Project, mode: tuple[str, ...]) -> None:
     conditional = {"skipif_env": {"name": "NEEDED", "reason": "no key", "when": "unset"}}
-    project.suite(
-        "a.yaml",
+    traits.suite(
+        "marks.yaml",
         case("skipped", marks={"skip": "not yet"}),
         case("skipped-unset", marks=conditional),
         case("skipped-set", marks={"skipifEnv": [{"name": "IN_CI", "reason": "too slow"}]}),
@@ -189,19 +181,24 @@ def test_marks_with_their_reasons(project: Project, mode: tuple[str, ...]) -> No
         failing("known", marks={"xfail": "a known bug"}),
         case("fixed", marks={"xfail": "was fixed"}),
         case("flaky", marks={"xfail": {"reason": "sometimes", "strict": False}}),
+        project="mina",
     )
-    result = project.run(*mode, "-rsxX", columns=160, IN_CI="1", NEEDED="")
+    # Of a.yaml, `two` is of another project and `three` asks `add`.
+    selection = ("-m", "not add", "--mcpeval-project", "mina")
+    result = traits.run(*mode, "-v", "-rsxX", *selection, columns=160, IN_CI="1", NEEDED="")
+    assert "datasets/a.yaml::one" in result.out
+    assert "datasets/a.yaml::t" not in result.out
     for words in (
         ("SKIPPED", "not yet"),
         ("SKIPPED", "no key"),
         ("SKIPPED", "too slow"),
-        ("XFAIL", "a.yaml::known", "a known bug"),
-        ("XPASS", "a.yaml::flaky", "sometimes"),
+        ("XFAIL", "marks.yaml::known", "a known bug"),
+        ("XPASS", "marks.yaml::flaky", "sometimes"),
     ):
         result.line_with(*words)
     assert "[XPASS(strict)] was fixed" in result.out
     assert result.status == 1
-    for count in ("1 failed", "1 passed", "3 skipped", "1 xfailed", "1 xpassed"):
+    for count in ("1 failed", "2 passed", "3 skipped", "1 xfailed", "1 xpassed"):
         assert count in result.last_line
 
 
@@ -290,12 +287,23 @@ def test_fixtures_may_ask_for_the_module(project: Project, run: RunPytest) -> No
     result.stdout.fnmatch_lines(["*FILE some-prices", f"MODULE some-prices {path}"])
 
 
-@MODES
-def test_a_plan_of_setups_starts_no_server(project: Project, mode: tuple[str, ...]) -> None:
+@pytest.fixture
+def unstarted(project: Project) -> Project:
+    """A project whose server leaves a trace when it is started."""
     project.write_json(".mcp.json", {"mcpServers": {"tiny": {"command": "touch", "args": ["started"]}}})
     project.suite("a.yaml", case("one", fixtures=["tmp_path"]))
-    result = project.run(*mode, "--setup-plan")
-    assert not (project.path / "started").exists()
+    return project
+
+
+def test_a_plan_of_setups_starts_no_server(unstarted: Project, run: RunPytest) -> None:
+    result = run("--setup-plan")
+    assert not (unstarted.path / "started").exists()
+    assert (result.ret, result.stdout.str().count("ERROR")) == (0, 0), result.outlines
+
+
+def test_a_plan_of_setups_starts_no_server_with_workers(unstarted: Project) -> None:
+    result = unstarted.run("-n2", "--setup-plan")
+    assert not (unstarted.path / "started").exists()
     assert (result.status, result.out.count("ERROR")) == (0, 0), result.out
 
 

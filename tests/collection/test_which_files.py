@@ -118,9 +118,8 @@ def test_ini_testpaths_and_dataset_directories_are_both_meant(project: Project, 
     assert collected() == ["datasets/a.yaml::one", "unit/test_plain.py::test_plain"]
 
 
-@pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
 def test_dataset_directories_that_pytest_would_not_reach(
-    project: Project, mode: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+    project: Project, run: RunPytest, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "mcpeval.yaml").write_text("scenario: [{server: tiny}]")
@@ -136,12 +135,14 @@ def test_dataset_directories_that_pytest_would_not_reach(
         ".x/x.eval.yaml",
     ):
         project.write(name, suite_text("hidden"))
-    result = project.run(*mode, "-v", columns=160)
-    passed = sorted(line for line in result.lines if "PASSED" in line)
-    assert len(passed) == 4, result.out
-    assert "4 passed" in result.last_line
-    for name in ("outside", "evals", "build", "usual"):
-        assert any(f"a.yaml::{name}" in line for line in passed), result.out
+    in_workers = project.run("-n2", "-v", columns=160)
+    assert in_workers.status == 0
+    for lines in (run("-v").outlines, in_workers.lines):
+        passed = sorted(line for line in lines if "PASSED" in line)
+        assert len(passed) == 4, lines
+        assert "4 passed" in lines[-1]
+        for name in ("outside", "evals", "build", "usual"):
+            assert any(f"a.yaml::{name}" in line for line in passed), lines
 
 
 def test_a_dataset_directory_outside_is_not_meant_from_a_directory_below(

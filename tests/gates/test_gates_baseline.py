@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support import Project, Run, case, failing
+from pytest_mcpeval.blessing import bless
+from pytest_mcpeval.evaluation import SessionState, SuiteResult
+from pytest_mcpeval.gates import Completeness
+from pytest_mcpeval.ledger import selection_of
+from pytest_mcpeval.samples import Sample
+from tests.collection.runtimes import runtime_at
+from tests.support import SERVER, Case, Project, Run, case, failing
 
 REPORTS = ("--mcpeval-report=report", "--junitxml=junit.xml", "-p", "no:html")
 BLESS = ("--mcpeval-bless", *REPORTS, "datasets")
 BASELINE = "datasets/suite.baseline.json"
+CASES = [case("b-ok"), failing("c-known"), case("a-ok")]
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """A suite of three cases, one of them known to fail, held to a baseline."""
-    project = Project.at(tmp_path)
-    write(project, case("b-ok"), failing("c-known"), case("a-ok"))
-    return project
-
-
-def write(project: Project, *cases: dict[str, object], **settings: object) -> None:
-    """Write the suite."""
-    settings = {"gates": {"no_new_failures": True}, "baseline": "suite.baseline.json", **settings}
-    project.suite("suite.yaml", *cases, **settings)
+def write(project: Project, *cases: Case, name: str = "suite", **settings: object) -> None:
+    """Write a suite that is held to a baseline."""
+    given = {"gates": {"no_new_failures": True}, "baseline": f"{name}.baseline.json", "server": "tiny"}
+    project.suite(f"{name}.yaml", *cases, **{**given, **settings})
 
 
 def message(run: Run) -> str:
@@ -34,12 +35,46 @@ def message(run: Run) -> str:
     return str(run.report()["gates"][-1]["message"])
 
 
-@pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
-def test_blessing_writes_the_outcome_of_every_case(project: Project, mode: Sequence[str]) -> None:
-    run = project.run(*mode, *BLESS)
+@dataclass(frozen=True)
+class Blessed:
+    """A project with several suites of the same three cases, and the run that blessed them."""
+
+    project: Project
+    run: Run
+
+    def copy(self, path: Path) -> Project:
+        """The same project elsewhere."""
+        return Project(shutil.copytree(self.project.path, path))
+
+
+SAME_CASES = ("suite", "new", "removed", "edited", "threshold", "lacking", "renamed")
+OF_OTHER_SERVERS = ("friendly", "silent")
+
+
+@pytest.fixture(scope="module")
+def blessed(tmp_path_factory: pytest.TempPathFactory) -> Blessed:
+    project = Project.at(tmp_path_factory.mktemp("blessed") / "project")
+    servers = {"tiny": "server", **{name: name for name in OF_OTHER_SERVERS}}
+    modules = {name: {"module": f"{module}:server"} for name, module in servers.items()}
+    project.write_json(".mcp.json", {"mcpServers": modules})
+    for name in SAME_CASES:
+        write(project, *CASES, name=name)
+    for name in OF_OTHER_SERVERS:
+        project.write(f"{name}.py", SERVER)
+        write(project, *CASES, name=name, server=name)
+    aside = {"marks": {"xfail": "known"}}
+    project.suite("no_baseline.yaml", failing("o-bad", **aside), server="tiny")
+    # Warnings are errors here, to show that ours raises none.
+    run = project.run("-W", "error", "-p", "no:asyncio", *BLESS)
     assert run.status == 0, run.out
-    assert run.line_with("blessed datasets/suite.baseline.json (3 cases)")
-    data = (project.path / BASELINE).read_bytes()
+    return Blessed(project, run)
+
+
+def test_blessing_writes_the_outcome_of_every_case(blessed: Blessed) -> None:
+    assert blessed.run.line_with(f"blessed {BASELINE} (3 cases)")
+    # Cases and gates pass; one case of each suite is tolerated.
+    assert blessed.run.last_line.startswith("18 passed, 1 xfailed, 9 tolerated in")
+    data = (blessed.project.path / BASELINE).read_bytes()
     assert b"\r" not in data
     assert data.endswith(b"}\n")
     found = json.loads(data)
@@ -50,79 +85,150 @@ def test_blessing_writes_the_outcome_of_every_case(project: Project, mode: Seque
         "c-known": {"outcome": "failed"},
     }
     assert list(found["cases"]) == sorted(found["cases"])
-    assert not [path for path in (project.path / "datasets").iterdir() if path.name.startswith(".")]
-    after = project.run(*mode, *REPORTS, "datasets")
-    assert after.status == 0
-    assert after.gates() == {"suite::no_new_failures": "passed"}
-    # The baseline lies among the data files, and is none.
-    assert after.report()["suites"].keys() == {"datasets/suite.yaml"}
-    again = project.run(*mode, *BLESS)
-    assert again.status == 0
+    written = (blessed.project.path / "datasets").iterdir()
+    assert not [path for path in written if path.name.startswith(".")]
+
+
+def test_a_suite_without_a_baseline_may_set_cases_aside(blessed: Blessed) -> None:
+    cases = blessed.run.report()["suites"]["datasets/no_baseline.yaml"]["cases"]
+    assert [found["outcome"] for found in cases] == ["xfailed"]
+    assert (blessed.project.path / BASELINE).is_file()
+
+
+def test_workers_bless_the_same_bytes(blessed: Blessed, tmp_path: Path) -> None:
+    project = blessed.copy(tmp_path / "project")
+    data = (project.path / BASELINE).read_bytes()
+    (project.path / BASELINE).unlink()
+    suite = "datasets/suite.yaml"
+    run = project.run("-n2", "--mcpeval-bless", *REPORTS, suite)
+    assert run.status == 0
+    assert run.line_with(f"blessed {BASELINE} (3 cases)")
     assert (project.path / BASELINE).read_bytes() == data
 
 
-def test_no_baseline_yet_names_the_command_that_writes_it(project: Project) -> None:
-    run = project.run(*REPORTS, "datasets")
-    assert run.status == 1
-    assert run.gates() == {"suite::no_new_failures": "error"}
-    command = "pytest --mcpeval --mcpeval-bless datasets/suite.yaml"
-    assert message(run) == f"{BASELINE}: no baseline yet: write it with {command}"
-    blessed = project.run(*command.split()[2:])
-    assert blessed.status == 0
-    assert (project.path / BASELINE).is_file()
+@dataclass(frozen=True)
+class Compared:
+    """A run after suites, servers and baselines have changed."""
+
+    project: Project
+    run: Run
+
+    def verdict(self, gate: str) -> str:
+        """The verdict of ``suite::gate``."""
+        return self.run.gates()[gate]
+
+    def message(self, suite: str, gate: str = "no_new_failures") -> str:
+        """The message of a gate."""
+        (found,) = (
+            found["message"]
+            for found in self.run.report()["gates"]
+            if (found["suite"], found["name"]) == (f"datasets/{suite}.yaml", gate)
+        )
+        return str(found)
+
+    def outcomes(self, suite: str) -> list[str]:
+        """The outcomes of the cases of a suite."""
+        cases = self.run.report()["suites"][f"datasets/{suite}.yaml"]["cases"]
+        return [found["outcome"] for found in cases]
 
 
-def test_newly_failing_and_newly_passing_cases_are_named(project: Project) -> None:
-    assert project.run(*BLESS).status == 0
-    # The server changes, not the suite: `echo` says goodbye to everyone.
-    server = (project.path / "server.py").read_text(encoding="utf-8")
-    project.write(
-        "server.py", server.replace("    return text\n", '    return "goodbye" if text else ""\n', 1)
-    )
-    run = project.run(*REPORTS, "datasets")
-    assert (run.status, run.gates()) == (0, {"suite::no_new_failures": "passed"})
-    assert message(run) == "0 newly failing against the baseline (newly passing: c-known)"
-    project.write("server.py", server.replace("    return text\n", '    return ""\n', 1))
-    run = project.run(*REPORTS, "datasets")
-    assert (run.status, run.gates()) == (1, {"suite::no_new_failures": "failed"})
-    assert message(run) == "2 newly failing against the baseline: b-ok, a-ok"
-    assert "3 tolerated" in run.last_line
-    assert "1 failed" in run.last_line
-
-
-@pytest.mark.parametrize("change", ["new", "removed", "edited"])
-def test_an_edited_suite_is_an_error_not_a_comparison(project: Project, change: str) -> None:
-    assert project.run(*BLESS).status == 0
-    cases = {
-        "new": [case("b-ok"), failing("c-known"), case("a-ok"), case("d-new")],
-        "removed": [case("b-ok"), case("a-ok")],
-        "edited": [case("b-ok", text="hi"), failing("c-known"), case("a-ok")],
-    }[change]
-    write(project, *cases)
-    run = project.run(*REPORTS, "datasets")
-    assert run.status == 1
-    assert run.gates() == {"suite::no_new_failures": "error"}
-    assert run.report()["verdict"] == "error"
-    assert message(run).startswith(f"{BASELINE}:6: was made from another version of datasets/suite.yaml")
-    assert project.run(*BLESS).status == 0
-    assert project.run(*REPORTS, "datasets").status == 0
-
-
-def test_another_threshold_is_no_other_suite(project: Project) -> None:
-    assert project.run(*BLESS).status == 0
+@pytest.fixture(scope="module")
+def compared(blessed: Blessed, tmp_path_factory: pytest.TempPathFactory) -> Compared:
+    project = blessed.copy(tmp_path_factory.mktemp("compared") / "project")
+    write(project, *CASES, case("d-new"), name="new")
+    write(project, case("b-ok"), case("a-ok"), name="removed")
+    write(project, case("b-ok", text="hi"), failing("c-known"), case("a-ok"), name="edited")
     gates = {"no_new_failures": True, "pass_rate": 0.6}
-    write(project, case("b-ok"), failing("c-known"), case("a-ok"), gates=gates)
-    run = project.run(*REPORTS, "datasets")
-    assert run.gates() == {"suite::pass_rate": "passed", "suite::no_new_failures": "passed"}
+    write(project, *CASES, name="threshold", gates=gates)
+    baselines = project.path / "datasets"
+    lacking = json.loads((baselines / "lacking.baseline.json").read_text())
+    del lacking["cases"]["c-known"]
+    project.write_json("datasets/lacking.baseline.json", lacking)
+    renamed = (baselines / "renamed.baseline.json").read_text()
+    project.write("datasets/renamed.baseline.json", renamed.replace('"a-ok"', '"aa-ok"'))
+    # Not below datasets/, where a file that cannot be read is an error by itself.
+    project.write("broken.baseline.json", '{"kind": "baseline",\n oops}\n')
+    write(project, case("a-ok"), name="broken", gates=gates, baseline="../broken.baseline.json")
+    write(project, *CASES, name="missing")
+    # Servers change, not suites: one says goodbye to everyone, the other nothing at all.
+    answer = "    return text\n"
+    project.write("friendly.py", SERVER.replace(answer, '    return "goodbye" if text else ""\n', 1))
+    project.write("silent.py", SERVER.replace(answer, '    return ""\n', 1))
+    return Compared(project, project.run(*REPORTS, "datasets"))
 
 
-def test_a_broken_baseline_is_named_with_its_line_and_spares_the_other_gates(project: Project) -> None:
-    project.write(BASELINE, '{"kind": "baseline",\n oops}\n')
-    write(project, case("a-ok"), gates={"no_new_failures": True, "pass_rate": 0.6})
-    run = project.run(*REPORTS, "datasets/suite.yaml")
-    assert run.status == 1
-    assert run.gates() == {"suite::pass_rate": "passed", "suite::no_new_failures": "error"}
-    assert message(run).startswith(f"{BASELINE}:2")
+def test_an_unchanged_suite_passes(compared: Compared) -> None:
+    assert compared.verdict("suite::no_new_failures") == "passed"
+    # The baselines lie among the data files, and are none.
+    assert all(suite.endswith(".yaml") for suite in compared.run.report()["suites"])
+
+
+def test_no_baseline_yet_names_the_command_that_writes_it(compared: Compared) -> None:
+    assert compared.run.status == 1
+    assert compared.verdict("missing::no_new_failures") == "error"
+    command = "pytest --mcpeval --mcpeval-bless datasets/missing.yaml"
+    expected = f"datasets/missing.baseline.json: no baseline yet: write it with {command}"
+    assert compared.message("missing") == expected
+
+
+def test_newly_passing_cases_are_named(compared: Compared) -> None:
+    assert compared.verdict("friendly::no_new_failures") == "passed"
+    assert compared.message("friendly") == "0 newly failing against the baseline (newly passing: c-known)"
+
+
+def test_newly_failing_cases_are_named(compared: Compared) -> None:
+    assert compared.verdict("silent::no_new_failures") == "failed"
+    assert compared.message("silent") == "2 newly failing against the baseline: b-ok, a-ok"
+    assert compared.outcomes("silent") == ["tolerated"] * 3
+    assert compared.run.line_with("FAILED datasets/silent.yaml::gates::no_new_failures")
+
+
+EDITED = ("new", "removed", "edited")
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_an_edited_suite_is_an_error_not_a_comparison(compared: Compared, name: str) -> None:
+    assert compared.verdict(f"{name}::no_new_failures") == "error"
+    assert compared.run.report()["verdict"] == "error"
+    suite = f"datasets/{name}.yaml"
+    start = f"datasets/{name}.baseline.json:6: was made from another version of {suite}"
+    assert compared.message(name).startswith(start)
+
+
+def test_another_threshold_is_no_other_suite(compared: Compared) -> None:
+    assert compared.verdict("threshold::pass_rate") == "passed"
+    assert compared.verdict("threshold::no_new_failures") == "passed"
+
+
+def test_a_broken_baseline_is_named_with_its_line_and_spares_the_other_gates(compared: Compared) -> None:
+    assert compared.verdict("broken::pass_rate") == "passed"
+    assert compared.verdict("broken::no_new_failures") == "error"
+    assert compared.message("broken").startswith("broken.baseline.json:2")
+
+
+def test_a_case_the_baseline_has_not_may_not_fail(compared: Compared) -> None:
+    assert compared.verdict("lacking::no_new_failures") == "failed"
+    assert compared.message("lacking") == "1 newly failing against the baseline: c-known"
+
+
+def test_a_baseline_that_names_an_unknown_case_is_an_error(compared: Compared) -> None:
+    assert compared.verdict("renamed::no_new_failures") == "error"
+    path = "datasets/renamed.baseline.json"
+    assert compared.run.line_with(f"{path}:8: datasets/renamed.yaml has no case 'aa-ok'")
+
+
+def test_blessing_again_makes_it_pass_and_keeps_what_has_not_changed(
+    blessed: Blessed, compared: Compared, tmp_path: Path
+) -> None:
+    project = Project(shutil.copytree(compared.project.path, tmp_path / "project"))
+    _, _, command = compared.message("missing").partition("write it with pytest --mcpeval ")
+    others = [f"datasets/{name}.yaml" for name in ("suite", *EDITED)]
+    assert project.run(*command.split(), *others).status == 0
+    assert (project.path / BASELINE).read_bytes() == (blessed.project.path / BASELINE).read_bytes()
+    after = project.run(*REPORTS, *others, "datasets/missing.yaml")
+    assert after.status == 0
+    names = ("suite", *EDITED, "missing")
+    assert after.gates() == {f"{name}::no_new_failures": "passed" for name in names}
 
 
 def refused(run: Run, reason: str, status: int = 1) -> None:
@@ -137,8 +243,10 @@ def refused(run: Run, reason: str, status: int = 1) -> None:
 
 
 @pytest.fixture
-def blessed(project: Project) -> Project:
-    """The project, its baseline replaced by a sentinel that must stay."""
+def sentinel(tmp_path: Path) -> Project:
+    """A suite of three cases, one of them known to fail; its baseline is a sentinel that must stay."""
+    project = Project.at(tmp_path)
+    write(project, *CASES)
     project.write(BASELINE, json.dumps({"kind": "baseline", "sentinel": True}))
     return project
 
@@ -149,48 +257,49 @@ def untouched(project: Project) -> bool:
 
 
 @pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
-def test_a_filtered_run_is_refused(blessed: Project, mode: Sequence[str]) -> None:
-    refused(blessed.run(*mode, *BLESS, "-k", "a-ok"), "the run is filtered")
-    assert untouched(blessed)
+def test_a_filtered_run_is_refused(sentinel: Project, mode: Sequence[str]) -> None:
+    refused(sentinel.run(*mode, *BLESS, "-k", "a-ok"), "the run is filtered")
+    assert untouched(sentinel)
 
 
-@pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
-def test_a_red_run_is_refused(blessed: Project, mode: Sequence[str]) -> None:
-    blessed.suite("other.yaml", case("o-ok"), failing("o-bad"))
-    refused(blessed.run(*mode, *BLESS), "the run is red")
-    assert untouched(blessed)
+# Serially, a run is red below for the other reason.
+def test_a_red_run_is_refused(sentinel: Project) -> None:
+    sentinel.suite("other.yaml", case("o-ok"), failing("o-bad"))
+    refused(sentinel.run("-n2", *BLESS), "the run is red: 1 failed")
+    assert untouched(sentinel)
 
 
-def test_a_run_with_a_failed_gate_is_refused(blessed: Project) -> None:
-    cases = [case("b-ok"), failing("c-known"), case("a-ok")]
-    write(blessed, *cases, gates={"no_new_failures": True, "pass_rate": 0.9})
-    refused(blessed.run(*BLESS), "the run is red: datasets/suite.yaml::gates::pass_rate")
-    assert untouched(blessed)
+def test_a_run_with_a_failed_gate_is_refused(sentinel: Project) -> None:
+    write(sentinel, *CASES, gates={"no_new_failures": True, "pass_rate": 0.9})
+    refused(sentinel.run(*BLESS), "the run is red: datasets/suite.yaml::gates::pass_rate")
+    assert untouched(sentinel)
 
 
-def test_a_stopped_run_is_refused(blessed: Project) -> None:
-    blessed.suite("a_first.yaml", failing("o-bad"))
-    refused(blessed.run(*BLESS, "-x"), "the run was stopped early")
-    assert untouched(blessed)
+def test_a_stopped_run_is_refused(sentinel: Project) -> None:
+    sentinel.suite("a_first.yaml", failing("o-bad"))
+    refused(sentinel.run(*BLESS, "-x"), "the run was stopped early")
+    assert untouched(sentinel)
 
 
-def test_a_run_with_a_case_in_error_is_refused(blessed: Project) -> None:
-    write(blessed, case("b-ok"), case("a-ok", fixtures=["missing"]))
-    refused(blessed.run(*BLESS), "the run is incomplete")
-    assert untouched(blessed)
+def test_a_run_with_a_case_in_error_is_refused(sentinel: Project) -> None:
+    write(sentinel, case("b-ok"), case("a-ok", fixtures=["missing"]))
+    refused(sentinel.run(*BLESS), "the run is incomplete")
+    assert untouched(sentinel)
 
 
-def test_a_run_with_a_dead_worker_is_refused(blessed: Project) -> None:
-    write(blessed, case("b-ok"), case("a-ok", "crash"))
-    refused(blessed.run("-n2", *BLESS), "the run is incomplete")
-    assert untouched(blessed)
+def test_a_run_with_a_dead_worker_is_refused(sentinel: Project) -> None:
+    write(sentinel, case("b-ok"), case("a-ok", "crash"))
+    refused(sentinel.run("-n2", *BLESS), "the run is incomplete")
+    assert untouched(sentinel)
 
 
-def test_two_suites_that_name_one_file_are_refused(blessed: Project) -> None:
-    settings = {"gates": {"no_new_failures": True}, "baseline": "suite.baseline.json"}
-    blessed.suite("other.yaml", case("o-ok"), **settings)
-    refused(blessed.run(*BLESS), "name the same file datasets/suite.baseline.json")
-    assert untouched(blessed)
+def test_a_run_with_cases_set_aside_is_refused(sentinel: Project) -> None:
+    skipped = failing("b-skipped", marks={"skipif_env": {"name": "SKIP_IT", "reason": "not here"}})
+    write(sentinel, case("a-ok"), skipped, failing("c-known", marks={"xfail": "known"}))
+    cases = "cases of datasets/suite.yaml (b-skipped, c-known) were set aside"
+    run = sentinel.run(*BLESS, SKIP_IT="1")
+    refused(run, f"{cases}: take the marks off or remove the cases")
+    assert untouched(sentinel)
 
 
 def test_nothing_to_bless_is_a_failure(tmp_path: Path) -> None:
@@ -202,32 +311,29 @@ def test_nothing_to_bless_is_a_failure(tmp_path: Path) -> None:
     assert run.line_with("FAILED mcpeval::gates::bless - nothing to bless")
 
 
-@pytest.mark.parametrize(
-    "marks", [{"skipif_env": {"name": "SKIP_IT", "reason": "not here"}}, {"xfail": "known"}]
-)
-def test_a_run_with_a_case_set_aside_is_refused(blessed: Project, marks: dict[str, object]) -> None:
-    write(blessed, case("a-ok"), failing("b-bad", marks=marks))
-    reason = "cases of datasets/suite.yaml (b-bad) were set aside: take the marks off or remove the cases"
-    run = blessed.run(*BLESS, SKIP_IT="1")
-    assert run.status == 1
-    assert reason in message(run)
-    assert untouched(blessed)
+def bless_message(project: Project, *names: str) -> str:
+    """The message of the last gate when suites are blessed in which everything has passed."""
+    runtime = runtime_at(project.path)
+    results = []
+    for name in names:
+        suite = runtime.suite(project.path / "datasets" / name)
+        assert suite is not None
+        selection = selection_of(suite, {(suite.key, found.id) for found in suite.cases})
+        samples = [Sample(suite.key, suite.kind, found.id, "passed") for found in suite.cases]
+        complete = Completeness(len(samples), len(samples))
+        results.append(SuiteResult(selection, complete, samples, {}, {}, []))
+    done = bless(runtime, results, SessionState())
+    gates = [gate for result in done.suites for gate in result.gates]
+    assert (gates[-1].verdict, done.notes) == ("failed", ())
+    return gates[-1].message
 
 
-def test_a_suite_without_a_baseline_may_set_cases_aside(blessed: Project) -> None:
-    blessed.suite("other.yaml", failing("o-bad", marks={"xfail": "known"}))
-    assert blessed.run(*BLESS).status == 0
-    assert not untouched(blessed)
-
-
-def test_a_case_the_baseline_has_not_may_not_fail(project: Project) -> None:
-    project.run(*BLESS)
-    committed = json.loads((project.path / BASELINE).read_text())
-    del committed["cases"]["c-known"]
-    project.write_json(BASELINE, committed)
-    run = project.run(*REPORTS, "datasets")
-    assert run.gates() == {"suite::no_new_failures": "failed"}
-    assert message(run) == "1 newly failing against the baseline: c-known"
+def test_two_suites_that_name_one_file_are_refused(sentinel: Project) -> None:
+    write(sentinel, case("o-ok"), name="other", baseline="suite.baseline.json")
+    found = bless_message(sentinel, "other.yaml", "suite.yaml")
+    assert found.startswith("refused to write suite.baseline.json: ")
+    assert "name the same file datasets/suite.baseline.json" in found
+    assert untouched(sentinel)
 
 
 OTHER_FILES = {
@@ -238,13 +344,13 @@ OTHER_FILES = {
 
 
 @pytest.mark.parametrize("reason", OTHER_FILES)
-def test_a_file_that_is_no_such_baseline_is_never_overwritten(project: Project, reason: str) -> None:
+def test_a_file_that_is_no_such_baseline_is_never_overwritten(sentinel: Project, reason: str) -> None:
     name, text = OTHER_FILES[reason]
-    path = project.write(f"datasets/{name}", text)
-    write(project, case("a-ok"), gates={}, baseline=name)
-    run = project.run(*BLESS, "-p", "no:cacheprovider")
-    assert run.status == 1
-    assert f"datasets/{name} exists and {reason}, so it would be lost" in message(run)
+    path = sentinel.write(f"datasets/{name}", text)
+    write(sentinel, case("a-ok"), gates={}, baseline=name)
+    assert f"datasets/{name} exists and {reason}, so it would be lost" in bless_message(
+        sentinel, "suite.yaml"
+    )
     assert path.read_text() == text
 
 

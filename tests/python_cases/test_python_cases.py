@@ -277,7 +277,6 @@ OPTIONS = (
 )
 MODES = {
     "serial": (),
-    "n0": ("-n0",),
     "n2": ("-n2",),
     "auto": ("-p", "no:xdist", "-o", "asyncio_mode=auto"),
 }

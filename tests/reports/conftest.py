@@ -89,7 +89,7 @@ def run_in(tmp_path_factory: pytest.TempPathFactory) -> RunIn:
     return run
 
 
-@pytest.fixture(scope="session", params=MODES)
+@pytest.fixture(scope="session", params=["serial", "2 workers"])
 def run(request: pytest.FixtureRequest, run_in: RunIn) -> Run:
-    """The run of the project, in every mode."""
+    """The run of the project, serially and with workers."""
     return run_in(request.param)

@@ -4,29 +4,68 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_mcpeval.samples import Check, Sample, samples_from_json, samples_to_json
 from pytest_mcpeval.text import escaped_markdown as escaped
-from tests.support import Project, Run, case, failing
+from tests.support import SERVER, Project, Run, case, failing
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 SECRET = 's3cr3t-"value"-0123'
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """One suite that passes its gate with a tolerated case, and a failing one."""
-    project = Project.at(tmp_path)
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Suites that pass and fail their gates, and everything that is long, many or loud."""
+    project = Project.at(tmp_path_factory.mktemp("project"))
+    tiny, loud = {"module": "server:server"}, {"command": sys.executable, "args": ["loud.py"]}
+    project.write_json(".mcp.json", {"mcpServers": {"tiny": tiny, "loud": loud}})
+    project.write_json("datasets/mcpeval.yaml", {"scenario": [{"server": "tiny"}]})
     project.suite("gated.yaml", case("a-1"), failing("a-2"), gates={"pass_rate": 0.9})
     project.suite("good.yaml", case("g-1", "answer", input={"confidence": 80}), gates={"pass_rate": 0.9})
+    name = "a tag of very many words that nobody would ever want to read in full " * 2
+    project.suite("tagged.yaml", failing("t-1", tags=[name.strip()]), gates={"pass_rate": 0.5})
+    cases = [case(f"m-{n}", tags=[f"tag-{n:02}"]) for n in range(30)]
+    project.suite("many.yaml", *cases, failing("m-bad", tags=["tag-bad"]))
+    checks: list[dict[str, object]] = [
+        {"type": "contains", "value": "zzz"},
+        {"type": "min_length", "chars": 3},
+    ]
+    project.suite("long.yaml", case("long", "echo", *checks, text="word " * 2000, name="A long answer"))
+    told = 'import sys; print("on \\x1b[31mfire", file=sys.stderr)'
+    project.write("loud.py", SERVER.replace('"""Report an error."""', told))
+    project.suite("loud.yaml", case("f-1", "fail", input={"message": "no"}), server="loud")
     return project
 
 
+@pytest.fixture(scope="module")
+def verbose(project: Project) -> Run:
+    """A verbose run without colours."""
+    return project.run("-v", "--color=no", "datasets")
+
+
+@pytest.fixture(scope="module")
+def coloured(project: Project) -> Run:
+    """A run with colours in a narrow terminal."""
+    return project.run("--color=yes", "datasets", columns=40)
+
+
+@pytest.fixture(scope="module")
+def wide(project: Project) -> tuple[Run, set[str]]:
+    """A run in a wide terminal, without any option, and the names of the files it has written."""
+    before = set(os.listdir(project.path))
+    run = project.run("-p", "no:cacheprovider", "datasets", columns=120)
+    # Python's own bytecode of the server is none of our files.
+    return run, set(os.listdir(project.path)) - before - {"__pycache__"}
+
+
 def test_quiet_shows_totals_in_one_line_and_failed_gates(project: Project) -> None:
-    run = project.run("-q", "datasets")
+    run = project.run("-q", "datasets/gated.yaml", "datasets/good.yaml")
     line = run.line_with("mcpeval: ")
     assert re.fullmatch(
         r"mcpeval: 2 of 3 cases passed \(66\.7 %\), average confidence 80 %, "
@@ -38,84 +77,98 @@ def test_quiet_shows_totals_in_one_line_and_failed_gates(project: Project) -> No
     assert "By tool" not in run.out
 
 
-def test_verbose_shows_words_for_tolerated_cases(project: Project) -> None:
-    run = project.run("-v", "datasets")
-    assert run.line_with("datasets/gated.yaml::a-2 TOLERATED")
-    assert run.line_with("datasets/gated.yaml::a-1 PASSED")
+def test_verbose_shows_words_for_tolerated_cases(verbose: Run) -> None:
+    assert verbose.line_with("datasets/gated.yaml::a-2 TOLERATED")
+    assert verbose.line_with("datasets/gated.yaml::a-1 PASSED")
 
 
-def test_colours_follow_the_option(project: Project) -> None:
-    project.suite("plain.yaml", failing("p-1"))
-    coloured = project.run("--color=yes", "datasets").out
-    assert "\x1b[31m  ✗ contains" in coloured
-    assert re.search(r"\x1b\[31mFAILED\x1b\[0m datasets/gated", coloured)
-    assert re.search(r"\x1b\[32mPASSED\x1b\[0m datasets/good", coloured)
-    assert not ANSI.search(project.run("--color=no", "datasets").out)
+def test_colours_follow_the_option(verbose: Run, coloured: Run) -> None:
+    assert "\x1b[31m  ✗ contains" in coloured.out
+    assert re.search(r"\x1b\[31mFAILED\x1b\[0m datasets/gated", coloured.out)
+    assert re.search(r"\x1b\[32mPASSED\x1b\[0m datasets/good", coloured.out)
+    assert not ANSI.search(verbose.out)
 
 
-@pytest.mark.parametrize("columns", [40, 80, 120])
-def test_the_section_fits_the_terminal(project: Project, columns: int) -> None:
-    name = "a tag of very many words that nobody would ever want to read in full " * 2
-    project.suite("tagged.yaml", case("t-1", tags=[name.strip()]), gates={"pass_rate": 0.5})
-    section = project.run("datasets", columns=columns).section()
-    assert not [line for line in section if len(line) > columns and "::gates::" not in line]
-    assert any("…" in line for line in section)
+def test_the_section_fits_the_terminal(verbose: Run, coloured: Run, wide: tuple[Run, set[str]]) -> None:
+    for columns, run in ((40, coloured), (80, verbose), (120, wide[0])):
+        section = replace(run, out=ANSI.sub("", run.out)).section()
+        assert not [line for line in section if len(line) > columns and "::gates::" not in line]
+        assert any("…" in line for line in section)
 
 
-def test_of_many_groups_the_worst_are_shown(project: Project) -> None:
-    cases = [case(f"m-{n}", tags=[f"tag-{n:02}"]) for n in range(30)]
-    project.suite("many.yaml", *cases, failing("m-bad", tags=["tag-bad"]))
-    section = project.run("datasets").section()
+def test_of_many_groups_the_worst_are_shown(verbose: Run) -> None:
+    section = verbose.section()
     assert re.search(r"^  tag-bad +0/1 +0\.0 %$", "\n".join(section), re.M)
-    assert re.search(r"^  and 16 more +≥ 100\.0 %$", "\n".join(section), re.M)
-    assert len([line for line in section if line.startswith("  tag-")]) == 15
+    assert re.search(r"^  and 17 more +≥ 100\.0 %$", "\n".join(section), re.M)
+    # And the one with a long name.
+    assert len([line for line in section if line.startswith("  tag-")]) == 14
 
 
-def test_failure_text(project: Project) -> None:
-    checks: list[dict[str, object]] = [
-        {"type": "contains", "value": "zzz"},
-        {"type": "min_length", "chars": 3},
-    ]
-    long = case("long", "echo", *checks, text="word " * 2000, name="A long answer")
-    project.suite("plain.yaml", long)
-    run = project.run("datasets")
-    start = run.lines.index(run.line_with("____", " long "))
-    text = "\n".join(run.lines[start:])
+def test_failure_text(verbose: Run) -> None:
+    start = verbose.lines.index(verbose.line_with("____", " long "))
+    text = "\n".join(verbose.lines[start:])
     assert 'case: A long answer\n  ✗ contains: missing "zzz"\n  ✓ min_length: length 9999 ≥ 3 char' in text
     assert "  response (10,000 characters):" in text
     assert "… (8,800 more characters)" in text
     assert "(the full text is in the report: --mcpeval-report=DIR)" in text
-    assert re.search(r"^datasets/plain\.yaml:3\n  > 3 \|   \{$", text, re.M)
+    assert re.search(r"^datasets/long\.yaml:3\n  > 3 \|   \{$", text, re.M)
 
 
-def test_standard_error_of_the_server_is_shown(tmp_path: Path) -> None:
-    project = Project.at(tmp_path, transport="stdio")
-    server = (tmp_path / "server.py").read_text(encoding="utf-8")
-    loud = server.replace('"""Report an error."""', 'import sys; print("on \\x1b[31mfire", file=sys.stderr)')
-    project.write("server.py", loud)
-    project.suite("plain.yaml", case("f-1", "fail", input={"message": "no"}))
-    run = project.run("datasets")
-    start = run.lines.index("  the server's stderr ends with:")
-    assert run.lines[start + 1] == "    on \\x1b[31mfire"
+def test_standard_error_of_the_server_is_shown(verbose: Run) -> None:
+    start = verbose.lines.index("  the server's stderr ends with:")
+    assert verbose.lines[start + 1] == "    on \\x1b[31mfire"
 
 
-def test_secrets_appear_nowhere(tmp_path: Path) -> None:
-    env = {"API_TOKEN": "${API_TOKEN}", "SETTING": "plain-value"}
-    project = Project.at(tmp_path, transport="stdio", env=env)
+SECRET_TESTS = """
+import os
+
+import pytest
+
+pytestmark = pytest.mark.mcpeval_server("other")
+
+
+def test_assert(mcpeval_call):
+    text = mcpeval_call('environment').text
+    print(text)
+    assert text == 'x'
+
+
+@pytest.mark.mcpeval_checks(contains='zebra')
+def test_marked(mcpeval_call):
+    return mcpeval_call('environment')
+
+
+def test_sent(mcpeval_client, mcpeval_expect):
+    sent = mcpeval_client.call_tool('echo', {'text': os.environ['EXAMPLE_TOKEN']})
+    mcpeval_expect(sent).contains(os.environ['EXAMPLE_TOKEN'])
+"""
+
+
+@pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
+def test_secrets_appear_nowhere(tmp_path: Path, mode: Sequence[str]) -> None:
+    project = Project.at(tmp_path)
+    started = {"command": sys.executable, "args": ["server.py"]}
+    tiny = {**started, "env": {"API_TOKEN": "${API_TOKEN}", "SETTING": "plain-value"}}
+    other = {**started, "env": {"API_TOKEN": "${EXAMPLE_TOKEN}"}}
+    project.write_json(".mcp.json", {"mcpServers": {"tiny": tiny, "other": other}})
+    project.write_json("datasets/mcpeval.yaml", {"scenario": [{"server": "tiny"}]})
     leak = case("leak", "environment", {"type": "contains", "value": "zzz"})
     echoed = failing("echoed", text=f"the token is {SECRET}")
     project.suite("leaky.yaml", leak)
     project.suite("gated.yaml", leak, echoed, gates={"pass_rate": 0.0})
+    project.write("test_any.py", SECRET_TESTS)
     reports = (
         "--junitxml=junit.xml",
         "--html=report.html",
         "--self-contained-html",
         "--mcpeval-report=report",
     )
-    for mode in ((), ("-n2",)):
-        run = project.run(*mode, *reports, "-rA", "datasets", API_TOKEN=SECRET)
-        assert "plain-value" in (tmp_path / "report" / "report.json").read_text(encoding="utf-8")
-        assert _leaks(run) == []
+    run = project.run(*mode, *reports, "-rA", "-vv", API_TOKEN=SECRET, EXAMPLE_TOKEN="s3cr3t-value-of-mine")
+    assert run.last_line.startswith("3 failed, 2 passed, 2 tolerated in"), run.out
+    assert "${API_TOKEN}" in run.out
+    assert "${EXAMPLE_TOKEN}" in run.out
+    assert "plain-value" in (tmp_path / "report" / "report.json").read_text(encoding="utf-8")
+    assert _leaks(run) == []
 
 
 def _leaks(run: Run) -> list[str]:
@@ -133,10 +186,8 @@ def test_a_report_directory_that_cannot_be_written_is_said_at_once(project: Proj
     assert "passed" not in run.out
 
 
-def test_without_the_option_no_report_is_written(project: Project) -> None:
-    before = set(os.listdir(project.path))
-    project.run("-p", "no:cacheprovider", "datasets")
-    assert set(os.listdir(project.path)) == before
+def test_without_the_option_no_report_is_written(wide: tuple[Run, set[str]]) -> None:
+    assert wide[1] == set()
 
 
 @pytest.mark.parametrize("text", ["<b>", "a|b", "[x](y)", "`c`", "**d**", "# e", "line\nbreak", "\x1b[31m"])

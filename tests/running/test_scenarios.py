@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support import Case, Project, Run
 
 ROOT = Path(__file__).parents[2]
 FAULTY = ROOT / "tests" / "servers" / "fault_servers" / "faulty.py"
@@ -51,47 +52,19 @@ server.run("stdio")
 '''
 
 
-@pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project with the notes server and an empty datasets directory."""
-    pytester.makepyfile(server=SERVER)
-    servers = {"notes": {"command": "python", "args": ["server.py"]}}
-    (pytester.path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    (pytester.path / "datasets").mkdir()
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-    return pytester
+# (settings of a suite, the tool of its case, what the answer is)
+NAMES = [
+    ("tool_prefix: docs_", "ask", "mina was asked: x"),
+    ("tool_prefix: docs_", "docs_ask", "mina was asked: x"),
+    ("toolPrefix: docs_", "ask", "mina was asked: x"),
+    ("tools: {ask_docs: docs_ask}", "ask_docs", "mina was asked: x"),
+    ("tools: {ask_docs: docs_ask}", "docs_ask", "mina was asked: x"),
+    ("send_project: false", "docs_ask", "none was asked: x"),
+]
 
 
-def run(project: pytest.Pytester, suite: str, *arguments: str) -> pytest.RunResult:
-    (project.path / "datasets" / "suite.yaml").write_text(suite)
-    return project.runpytest_subprocess("--mcpeval", "--mcpeval-report", "out", *arguments)
-
-
-def report(project: pytest.Pytester) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((project.path / "out" / "report.json").read_text())
-    return found
-
-
-def answers(project: pytest.Pytester, case: str) -> list[str]:
-    cases = report(project)["run"]["suites"]["datasets/suite.yaml"]["cases"]
-    return [answer["text"] for answer in cases[case]["answers"]]
-
-
-@pytest.mark.parametrize(
-    ("settings", "tool", "sent"),
-    [
-        ("tool_prefix: docs_", "ask", "mina was asked: x"),
-        ("tool_prefix: docs_", "docs_ask", "mina was asked: x"),
-        ("toolPrefix: docs_", "ask", "mina was asked: x"),
-        ("tools: {ask_docs: docs_ask}", "ask_docs", "mina was asked: x"),
-        ("tools: {ask_docs: docs_ask}", "docs_ask", "mina was asked: x"),
-        ("send_project: false", "docs_ask", "none was asked: x"),
-    ],
-)
-def test_tool_names_and_the_project_argument(
-    project: pytest.Pytester, settings: str, tool: str, sent: str
-) -> None:
-    suite = f"""
+def named(settings: str, tool: str, sent: str) -> str:
+    return f"""
     name: n
     project: mina
     version: "1"
@@ -104,7 +77,6 @@ def test_tool_names_and_the_project_argument(
         input: {{question: x}}
         expected: {{validations: [{{type: equals, value: "{sent}"}}]}}
     """
-    run(project, suite).assert_outcomes(passed=1)
 
 
 STEPS = """
@@ -137,25 +109,7 @@ tests:
 """
 
 
-@pytest.mark.parametrize("mode", [[], ["-n0"], ["-n2"]])
-def test_steps_hand_captured_values_on(project: pytest.Pytester, mode: list[str]) -> None:
-    result = run(project, STEPS, *mode)
-    result.assert_outcomes(passed=1, failed=1)
-    assert answers(project, "chain")[1:] == [
-        "remember the milk",
-        "note n0: remember the milk",
-        "Summarise note n0: remember the milk",
-    ]
-    result.stdout.fnmatch_lines(
-        [
-            "  ✗ step 1, capture: cannot capture 'note': $.nothing matches nothing in the answer",
-            "  [?] step 2, min_length: not called, because an earlier step brought no answer",
-        ]
-    )
-
-
-def test_every_check_is_listed_even_after_a_failure(project: pytest.Pytester) -> None:
-    suite = """
+CHECKS = """
     name: n
     version: "1"
     tests:
@@ -170,115 +124,7 @@ def test_every_check_is_listed_even_after_a_failure(project: pytest.Pytester) ->
           expectedKeywords: [zkapp, missing]
           forbiddenKeywords: [solana]
           expectedImports: [o1js]
-    """
-    result = run(project, suite)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "5 of 7 checks failed: contains: *absent*",
-            "  ✗ contains: *absent*",
-            "  ✗ has_citation: *",
-            "  ✗ not: *",
-            '  ✓ contains: has the keyword "zkapp"',
-            '  ✗ contains: lacks the keyword "missing"',
-            '  ✓ contains: is free of the forbidden keyword "solana"',
-            '  ✗ has_import: lacks the import "o1js"',
-            '    "question": "what is a zkApp"',
-            "    none was asked: what is a zkApp",
-            "datasets/suite.yaml:5",
-            "  >  5 |       - id: a",
-        ]
-    )
-    (case,) = report(project)["suites"]["datasets/suite.yaml"]["cases"]
-    assert [check["passed"] for check in case["checks"]] == [False, False, False, True, False, True, False]
-
-
-@pytest.fixture
-def meeting(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project whose server answers only when sixteen calls are in progress at once."""
-    servers = {"faulty": {"command": sys.executable, "args": [str(FAULTY)]}}
-    (pytester.path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    (pytester.path / "datasets").mkdir()
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-    return pytester
-
-
-def meet_cases(count: int, **fields: Any) -> list[dict[str, Any]]:
-    expected = {"validations": [{"type": "equals", "value": "met"}]}
-    return [
-        {"id": f"m{n:02}", "tool": "meet", "input": {}, "timeout": 15, "expected": expected, **fields}
-        for n in range(count)
-    ]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [[], ["-n0"], ["-n1", "--dist", "loadfile"], ["-p", "no:xdist"], ["--mcpeval-concurrency", "16"]],
-)
-def test_calls_run_ahead_and_items_report_in_order(meeting: pytest.Pytester, arguments: list[str]) -> None:
-    concurrency = 1 if "--mcpeval-concurrency" in arguments else 16
-    data = {"name": "m", "concurrency": concurrency, "tests": meet_cases(32)}
-    (meeting.path / "datasets" / "m.json").write_text(json.dumps(data))
-    result = meeting.runpytest_subprocess("--mcpeval", "-v", *arguments)
-    result.assert_outcomes(passed=32)
-    names = [line.split("::")[1].split()[0] for line in result.outlines if "PASSED" in line and "::" in line]
-    assert names == [f"m{n:02}" for n in range(32)]
-
-
-@pytest.mark.parametrize("fields", [{"stateful": True}, {"fresh": True}, {"fixtures": ["tmp_path"]}])
-def test_cases_that_may_not_run_ahead_do_not(meeting: pytest.Pytester, fields: dict[str, Any]) -> None:
-    data = {"name": "m", "concurrency": 16, "tests": meet_cases(2, **{"timeout": 0.5, **fields})}
-    (meeting.path / "datasets" / "m.json").write_text(json.dumps(data))
-    # Alone, each waits for the fifteen others in vain.
-    meeting.runpytest_subprocess("--mcpeval").assert_outcomes(failed=2)
-
-
-@pytest.fixture
-def http_server() -> Iterator[str]:
-    """The base URL of a streamable HTTP server of mcp's own, whose endpoint is /mcp."""
-    command = [sys.executable, str(OVER_HTTP), "streamable", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-        finally:
-            process.kill()
-
-
-@pytest.mark.parametrize("suffix", ["", "/", "/mcp"])
-@pytest.mark.parametrize("defined", [True, False])
-def test_mcp_url_names_the_server(
-    pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
-    http_server: str,
-    suffix: str,
-    defined: bool,
-) -> None:
-    if defined:
-        servers = {"remote": {"type": "http", "url": "http://127.0.0.1:1/mcp"}}
-        (pytester.path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-    test = {
-        "id": "a",
-        "tool": "echo",
-        "input": {"value": "over http"},
-        "expected": {"expectedKeywords": ["over http"]},
-    }
-    (pytester.path / "a.eval.json").write_text(json.dumps({"name": "n", "tests": [test]}))
-    monkeypatch.setenv("MCP_URL", http_server + suffix)
-    pytester.runpytest_subprocess("--mcpeval").assert_outcomes(passed=1)
-
-
-def test_one_id_of_the_bundled_suites_runs_alone() -> None:
-    case = "datasets/docs/mina/basic.yaml::mina-basic-004"
-    command = [sys.executable, "-m", "pytest", "--mcpeval", "-p", "no:cacheprovider", case, "-v"]
-    result = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, env=dict(os.environ), check=False
-    )
-    assert result.returncode == 0, result.stdout
-    assert "1 passed" in result.stdout
-    assert f"{case} PASSED" in result.stdout
-
+"""
 
 REJECTED = """
 name: rejected
@@ -306,12 +152,198 @@ tests:
 """
 
 
-def test_a_rejected_call_is_judged_where_a_check_allows_for_an_error(project: pytest.Pytester) -> None:
-    run(project, REJECTED).assert_outcomes(passed=2, failed=2)
-    (found,) = report(project)["suites"].values()
+@pytest.fixture(scope="module", params=[(), ("-n2",)], ids=["serial", "n2"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of all suites above against the notes server."""
+    project = project_at(tmp_path_factory.mktemp("notes"), "notes", "python", "server.py")
+    project.write("server.py", SERVER)
+    suites = {"steps": STEPS, "checks": CHECKS, "rejected": REJECTED}
+    for number, (settings, tool, sent) in enumerate(NAMES):
+        suites[f"names{number}"] = named(settings, tool, sent)
+    for name, text in suites.items():
+        project.write(f"datasets/{name}.yaml", text)
+    done = project.run(*request.param, "--mcpeval-report", "report")
+    assert done.last_line.startswith("4 failed, 9 passed in"), done.out
+    return done
+
+
+def project_at(path: Path, server: str, command: str, *arguments: str) -> Project:
+    """A project with one server that is a process of its own."""
+    project = Project(path)
+    servers = {server: {"command": command, "args": list(arguments)}}
+    project.write_json(".mcp.json", {"mcpServers": servers})
+    project.write("pytest.ini", "[pytest]\n")
+    return project
+
+
+def cases(run: Run, suite: str) -> dict[str, Any]:
+    """Case → what the report says of it."""
+    return {found["id"]: found for found in run.report()["suites"][f"datasets/{suite}.yaml"]["cases"]}
+
+
+def answers(run: Run, suite: str, case: str) -> list[str]:
+    found = run.report()["run"]["suites"][f"datasets/{suite}.yaml"]["cases"]
+    return [answer["text"] for answer in found[case]["answers"]]
+
+
+@pytest.mark.parametrize("number", range(len(NAMES)), ids=lambda n: f"{NAMES[n][0]}, {NAMES[n][1]}")
+def test_tool_names_and_the_project_argument(run: Run, number: int) -> None:
+    assert cases(run, f"names{number}")["a"]["outcome"] == "passed"
+    assert answers(run, f"names{number}", "a") == [NAMES[number][2]]
+
+
+def test_steps_hand_captured_values_on(run: Run) -> None:
+    found = cases(run, "steps")
+    assert (found["chain"]["outcome"], found["broken"]["outcome"]) == ("passed", "failed")
+    assert answers(run, "steps", "chain")[1:] == [
+        "remember the milk",
+        "note n0: remember the milk",
+        "Summarise note n0: remember the milk",
+    ]
+    pytest.LineMatcher(run.lines).fnmatch_lines(
+        [
+            "  ✗ step 1, capture: cannot capture 'note': $.nothing matches nothing in the answer",
+            "  [?] step 2, min_length: not called, because an earlier step brought no answer",
+        ]
+    )
+
+
+def test_every_check_is_listed_even_after_a_failure(run: Run) -> None:
+    pytest.LineMatcher(run.lines).fnmatch_lines(
+        [
+            "5 of 7 checks failed: contains: *absent*",
+            "  ✗ contains: *absent*",
+            "  ✗ has_citation: *",
+            "  ✗ not: *",
+            '  ✓ contains: has the keyword "zkapp"',
+            '  ✗ contains: lacks the keyword "missing"',
+            '  ✓ contains: is free of the forbidden keyword "solana"',
+            '  ✗ has_import: lacks the import "o1js"',
+            '    "question": "what is a zkApp"',
+            "    none was asked: what is a zkApp",
+            "datasets/checks.yaml:5",
+            "  >  5 |       - id: a",
+        ]
+    )
+    checks = cases(run, "checks")["a"]["checks"]
+    assert [check["passed"] for check in checks] == [False, False, False, True, False, True, False]
+
+
+def test_a_rejected_call_is_judged_where_a_check_allows_for_an_error(run: Run) -> None:
+    found = cases(run, "rejected")
+    assert [case["outcome"] for case in found.values()] == ["passed", "passed", "failed", "failed"]
     checks = {
-        case["id"]: [(c["rule"]["type"], c["status"]) for c in case["checks"]] for case in found["cases"]
+        name: [(c["rule"]["type"], c["status"]) for c in case["checks"]] for name, case in found.items()
     }
     assert checks["other-words"] == [("is_error", "failed")]
     assert checks["not-allowed-for"] == [("answered", "failed"), ("contains", "inconclusive")]
-    assert "docs_nothing" in answers(project, "unknown-tool")[0]
+    assert "docs_nothing" in answers(run, "rejected", "unknown-tool")[0]
+
+
+@pytest.fixture
+def meeting(tmp_path: Path) -> Project:
+    """A project whose server answers only when sixteen calls are in progress at once."""
+    return project_at(tmp_path, "faulty", sys.executable, str(FAULTY))
+
+
+def meet_cases(count: int, **fields: Any) -> list[Case]:
+    expected = {"validations": [{"type": "equals", "value": "met"}]}
+    return [
+        {"id": f"m{n:02}", "tool": "meet", "input": {}, "timeout": 15, "expected": expected, **fields}
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["-n1", "--dist", "loadfile"], ["-p", "no:xdist", "--mcpeval-concurrency", "16"]],
+    ids=["serial", "n1", "by option, no xdist"],
+)
+def test_calls_run_ahead_and_items_report_in_order(meeting: Project, arguments: list[str]) -> None:
+    concurrency = 1 if "--mcpeval-concurrency" in arguments else 16
+    meeting.suite("m.json", *meet_cases(32), concurrency=concurrency)
+    run = meeting.run("-v", *arguments)
+    assert run.last_line.startswith("32 passed in"), run.out
+    names = [line.split("::")[1].split()[0] for line in run.lines if "PASSED" in line and "::" in line]
+    assert names == [f"m{n:02}" for n in range(32)]
+
+
+ALONE = """
+import os
+
+import anyio
+from mcp.server import MCPServer
+
+server = MCPServer("alone", log_level="ERROR")
+
+@server.tool(structured_output=False)
+async def alone(place: str) -> str:
+    try:
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return "in company"
+    await anyio.sleep(0.3)
+    os.remove(place)
+    return "alone"
+"""
+
+
+def test_cases_that_may_not_run_ahead_do_not(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write("server.py", ALONE)
+    fields: dict[str, dict[str, Any]] = {
+        "ahead": {},
+        "stateful": {"stateful": True},
+        "fresh": {"fresh": True},
+        "fixtures": {"fixtures": ["tmp_path"]},
+    }
+    expected = {"validations": [{"type": "equals", "value": "alone"}]}
+    for name, more in fields.items():
+        case = {"tool": "alone", "input": {"place": name}, "expected": expected, **more}
+        project.suite(f"{name}.yaml", *({"id": f"c{n}", **case} for n in range(3)), concurrency=16)
+    run = project.run("--mcpeval-report", "report")
+    outcomes = {name: {found["outcome"] for found in cases(run, name).values()} for name in fields}
+    assert "failed" in outcomes.pop("ahead")
+    assert outcomes == {"stateful": {"passed"}, "fresh": {"passed"}, "fixtures": {"passed"}}
+
+
+@pytest.fixture(scope="module")
+def http_server() -> Iterator[str]:
+    """The base URL of a streamable HTTP server of mcp's own, whose endpoint is /mcp."""
+    command = [sys.executable, str(OVER_HTTP), "streamable", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.kill()
+
+
+# How the URL is put together and which server gets it is shown in `servers/test_definitions.py`.
+@pytest.mark.parametrize(("suffix", "defined"), [("", True), ("/mcp", False)])
+def test_mcp_url_names_the_server(tmp_path: Path, http_server: str, suffix: str, defined: bool) -> None:
+    project = Project(tmp_path)
+    project.write("pytest.ini", "[pytest]\n")
+    if defined:
+        servers = {"remote": {"type": "http", "url": "http://127.0.0.1:1/mcp"}}
+        project.write_json(".mcp.json", {"mcpServers": servers})
+    test = {
+        "id": "a",
+        "tool": "echo",
+        "input": {"value": "over http"},
+        "expected": {"expectedKeywords": ["over http"]},
+    }
+    project.write_json("a.eval.json", {"name": "n", "tests": [test]})
+    run = project.run(MCP_URL=http_server + suffix)
+    assert run.last_line.startswith("1 passed in"), run.out
+
+
+def test_one_id_of_the_bundled_suites_runs_alone() -> None:
+    case = "datasets/docs/mina/basic.yaml::mina-basic-004"
+    command = [sys.executable, "-m", "pytest", "--mcpeval", "-p", "no:cacheprovider", case, "-v"]
+    result = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, env=dict(os.environ), check=False
+    )
+    assert result.returncode == 0, result.stdout
+    assert "1 passed" in result.stdout
+    assert f"{case} PASSED" in result.stdout

@@ -2,58 +2,62 @@
 
 from __future__ import annotations
 
-import json
+import subprocess
 import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from tests.support import Case, Project, Run
+
 FAULTY = Path(__file__).parents[1] / "servers" / "fault_servers" / "faulty.py"
-MODES = {"serial": [], "n0": ["-n0"], "n2": ["-n2"], "no-xdist": ["-p", "no:xdist"]}
 
 WORKS = {"tool": "ok", "input": {"value": "1"}}
 FAULTS: dict[str, dict[str, Any]] = {
     "exits": {"tool": "exit_3", "input": {}},
     "segfaults": {"tool": "segfault", "input": {}},
-    "hangs": {"tool": "hang", "input": {}, "timeout": 1},
+    "hangs": {"tool": "hang", "input": {}, "timeout": 0.5},
     "half-a-line": {"tool": "half", "input": {}},
     "unknown-tool": {"tool": "okk", "input": {}},
 }
 SURVIVED: dict[str, dict[str, Any]] = {
     "garbage": {"tool": "garbage", "input": {}},
-    "huge": {"tool": "huge", "input": {"size": 20_000_000}},
-    "flood": {"tool": "flood", "input": {"megabytes": 30}},
+    "huge": {"tool": "huge", "input": {"size": 5_000_000}},
+    "flood": {"tool": "flood", "input": {"megabytes": 5}},
 }
+MODES: dict[str, tuple[str, ...]] = {"serial": (), "n0": ("-n0",), "n2": ("-n2",)}
 
 
-def case(case_id: str, fields: dict[str, Any]) -> dict[str, Any]:
+def case(case_id: str, fields: Mapping[str, Any]) -> Case:
     expected = {"validations": [{"type": "min_length", "chars": 1}]}
     return {"id": case_id, "expected": expected, **fields}
 
 
-def suite(**settings: Any) -> str:
-    """Every fault, each followed by a case that must work."""
-    cases = []
-    for name, fields in {**FAULTS, **SURVIVED}.items():
-        cases += [case(name, fields), case(f"after-{name}", WORKS)]
-    return json.dumps({"name": "faults", "server": "faulty", "tests": cases, **settings})
+def project_at(path: Path) -> Project:
+    """A project with the faulty server's script; its path makes the processes recognisable."""
+    project = Project(path)
+    project.write("faulty.py", FAULTY.read_text(encoding="utf-8"))
+    project.write("pytest.ini", "[pytest]\n")
+    return project
 
 
-@pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project whose server is the faulty one; its path makes its processes recognisable."""
-    script = pytester.path / "faulty.py"
-    script.write_bytes(FAULTY.read_bytes())
-    server = {"command": sys.executable, "args": [str(script)]}
-    (pytester.path / ".mcp.json").write_text(json.dumps({"mcpServers": {"faulty": server}}))
-    (pytester.path / "datasets").mkdir()
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-    return pytester
+def define(project: Project, **commands: list[str]) -> None:
+    """Define servers, each by its command."""
+    servers = {name: {"command": words[0], "args": words[1:]} for name, words in commands.items()}
+    project.write_json(".mcp.json", {"mcpServers": servers})
 
 
-def processes_of(project: pytest.Pytester) -> list[str]:
+def faulty(project: Project, *start: str) -> list[str]:
+    """The command of the faulty server."""
+    return [sys.executable, str(project.path / "faulty.py"), *start]
+
+
+def processes_of(project: Project) -> list[str]:
     """The command lines that mention the project and still run."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
@@ -63,132 +67,149 @@ def processes_of(project: pytest.Pytester) -> list[str]:
     return found
 
 
-def outcomes(project: pytest.Pytester) -> dict[str, str]:
-    report = json.loads((project.path / "out" / "report.json").read_text())
-    (found,) = report["suites"].values()
+def outcomes(run: Run, suite: str) -> dict[str, str]:
+    """Case → outcome."""
+    found = run.report()["suites"][f"datasets/{suite}"]
     return {entry["id"]: entry["outcome"] for entry in found["cases"]}
 
 
-@pytest.mark.parametrize(("mode", "concurrency"), [("serial", 1), ("n0", 8), ("n2", 1), ("n2", 8)])
-def test_after_each_fault_the_next_case_works(project: pytest.Pytester, mode: str, concurrency: int) -> None:
-    (project.path / "datasets" / "faults.json").write_text(suite(concurrency=concurrency))
-    result = project.runpytest_subprocess("--mcpeval", "--mcpeval-report", "out", *MODES[mode])
-    assert result.ret == 1
-    found = outcomes(project)
+RunIn = Callable[[str], Run]
+
+
+@pytest.fixture(scope="module")
+def faults_in(tmp_path_factory: pytest.TempPathFactory) -> RunIn:
+    """Every fault, each followed by a case that must work; and a server that is asked for its process id."""
+
+    @cache
+    def run(mode: str) -> Run:
+        project = project_at(tmp_path_factory.mktemp("faults"))
+        define(project, faulty=faulty(project), steady=faulty(project))
+        cases = []
+        for name, fields in {**FAULTS, **SURVIVED}.items():
+            cases += [case(name, fields), case(f"after-{name}", WORKS)]
+        concurrency = 1 if mode == "serial" else 8
+        project.suite("faults.json", *cases, server="faulty", concurrency=concurrency)
+        asked = {"steps": [{"tool": "pid", "expected": case("", {})["expected"]}]}
+        cases = [{"id": f"c{number}", **asked} for number in range(4)]
+        for name, fresh in (("shared", False), ("private", True)):
+            project.suite(f"{name}.json", *cases, server="steady", fresh=fresh)
+        done = project.run(*MODES[mode], "--mcpeval-report", "report")
+        assert not processes_of(project)
+        return done
+
+    return run
+
+
+@pytest.fixture(scope="module", params=MODES)
+def faults(request: pytest.FixtureRequest, faults_in: RunIn) -> Run:
+    """The run with the faults: one call at a time when serial, else eight."""
+    return faults_in(request.param)
+
+
+def test_after_each_fault_the_next_case_works(faults: Run) -> None:
+    assert faults.status == 1
+    found = outcomes(faults, "faults.json")
     assert {name for name, outcome in found.items() if outcome == "failed"} == set(FAULTS)
     assert {name for name, outcome in found.items() if outcome != "failed"} == {
         *SURVIVED,
         *(f"after-{name}" for name in {**FAULTS, **SURVIVED}),
     }
-    result.assert_outcomes(passed=len(found) - len(FAULTS), failed=len(FAULTS))
-    assert not processes_of(project)
+    # And the eight cases of the two other suites.
+    assert faults.last_line.startswith(f"{len(FAULTS)} failed, {len(found) - len(FAULTS) + 8} passed in")
 
 
-def test_what_a_person_reads_about_each_fault(project: pytest.Pytester) -> None:
-    (project.path / "datasets" / "faults.json").write_text(suite())
-    result = project.runpytest_subprocess("--mcpeval")
-    result.stdout.fnmatch_lines_random(
-        [
-            "*answered: the server exited with code 3 during the call of 'exit_3'*",
-            "    the disk is full",
-            "*answered: the server was killed by SIGSEGV during the call of 'segfault'*",
-            "*answered: the call of 'hang' was not answered within 1 s*",
-            "*answered: server 'faulty' has no tool 'okk': did you mean ok?*",
-        ]
+def test_what_a_person_reads_about_each_fault(faults_in: RunIn) -> None:
+    faults = faults_in("serial")
+    for words in (
+        "answered: the server exited with code 3 during the call of 'exit_3'",
+        "answered: the server was killed by SIGSEGV during the call of 'segfault'",
+        "answered: the call of 'hang' was not answered within 0.5 s",
+        "answered: server 'faulty' has no tool 'okk': did you mean ok?",
+    ):
+        assert faults.line_with(words)
+    assert "    the disk is full" in faults.lines
+    assert "Traceback" not in faults.out + faults.err
+
+
+def test_a_fresh_case_has_a_server_of_its_own(faults: Run, request: pytest.FixtureRequest) -> None:
+    suites = faults.report()["run"]["suites"]
+
+    def servers(suite: str) -> set[str]:
+        return {found["answers"][0]["text"] for found in suites[suite]["cases"].values()}
+
+    # A server is shared within a process.
+    processes = 2 if "n2" in request.node.callspec.id else 1
+    assert 1 <= len(servers("datasets/shared.json")) <= processes
+    assert len(servers("datasets/private.json")) == 4
+    assert set(outcomes(faults, "private.json").values()) == {"passed"}
+
+
+@pytest.fixture(scope="module", params=["serial", "n2"])
+def not_started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Servers that do not start, each in its way."""
+    project = project_at(tmp_path_factory.mktemp("not_started"))
+    steering = "import sys; sys.stderr.write('\\x1b[31mred\\x07\\n'); sys.exit(7)"
+    define(
+        project,
+        faulty=faulty(project, "exit-at-once"),
+        steering=[sys.executable, "-c", steering],
+        missing=["no-such-command-here"],
+        private=[sys.executable, "-c", "raise SystemExit(9)"],
     )
-    assert "Traceback" not in result.stdout.str() + result.stderr.str()
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_server_that_does_not_start_is_told_once(project: pytest.Pytester, mode: str) -> None:
-    servers = json.loads((project.path / ".mcp.json").read_text())
-    servers["mcpServers"]["faulty"]["args"].append("exit-at-once")
-    (project.path / ".mcp.json").write_text(json.dumps(servers))
-    cases = [case(f"c{number}", WORKS) for number in range(6)]
-    (project.path / "datasets" / "s.json").write_text(json.dumps({"name": "s", "tests": cases}))
-    result = project.runpytest_subprocess("--mcpeval", *MODES[mode])
-    result.assert_outcomes(errors=6)
-    text = result.stdout.str()
-    workers = 2 if mode == "n2" else 1
-    assert text.count("its last words") == workers
-    assert text.count("did not start (reported above)") >= 6 - workers
-    result.stdout.fnmatch_lines(["server 'faulty' did not start: it exited with code 1 before it answered"])
-    result.stdout.fnmatch_lines(["    no database at *"])
-    assert "Traceback" not in text
+    # The first in the order of names, so that each of two workers has cases of it.
+    project.suite("a.json", *(case(f"c{number}", WORKS) for number in range(6)), server="faulty")
+    project.suite("missing.json", case("m", WORKS), server="missing")
+    cases = [case(f"p{number}", WORKS) for number in range(2)]
+    project.suite("private.json", *cases, server="private", fresh=True)
+    project.suite("steering.json", case("s", WORKS), server="steering")
+    run = project.run(*MODES[request.param], "--mcpeval-report", "report")
+    assert run.last_line.startswith("10 errors in"), run.out
+    assert "Traceback" not in run.out
     assert not processes_of(project)
+    return run
 
 
-def test_what_a_server_says_cannot_steer_the_terminal(project: pytest.Pytester) -> None:
-    words = "import sys; sys.stderr.write('\\x1b[31mred\\x07\\n'); sys.exit(7)"
-    server = {"command": sys.executable, "args": ["-c", words]}
-    (project.path / ".mcp.json").write_text(json.dumps({"mcpServers": {"faulty": server}}))
-    (project.path / "datasets" / "s.json").write_text(json.dumps({"name": "s", "tests": [case("c", WORKS)]}))
-    result = project.runpytest_subprocess("--mcpeval")
-    assert r"    \x1b[31mred\x07" in result.outlines
-    assert "\x1b" not in result.stdout.str()
-    assert "\x07" not in result.stdout.str()
+def test_a_server_that_does_not_start_is_told_once(not_started: Run, request: pytest.FixtureRequest) -> None:
+    workers = 2 if "n2" in request.node.callspec.id else 1
+    assert not_started.out.count("    no database at ") == workers
+    assert not_started.out.count("server 'faulty' did not start (reported above)") >= 6 - workers
+    start = "server 'faulty' did not start: it exited with code 1 before it answered"
+    assert not_started.lines.count(start) == workers
 
 
-def test_a_missing_command_is_named(project: pytest.Pytester) -> None:
-    server = {"command": "no-such-command-here"}
-    (project.path / ".mcp.json").write_text(json.dumps({"mcpServers": {"faulty": server}}))
-    (project.path / "datasets" / "s.json").write_text(json.dumps({"name": "s", "tests": [case("c", WORKS)]}))
-    result = project.runpytest_subprocess("--mcpeval")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["server 'faulty' did not start: no-such-command-here: command not found"])
+def test_what_a_server_says_cannot_steer_the_terminal(not_started: Run) -> None:
+    assert r"    \x1b[31mred\x07" in not_started.lines
+    assert "\x1b" not in not_started.out
+    assert "\x07" not in not_started.out
 
 
-@pytest.mark.parametrize("mode", ["serial", "n2"])
-def test_a_fresh_case_has_a_server_of_its_own(project: pytest.Pytester, mode: str) -> None:
-    cases = [
-        {
-            "id": f"c{number}",
-            "steps": [{"tool": "pid", "expected": {"validations": [{"type": "min_length", "chars": 1}]}}],
-        }
-        for number in range(3)
-    ]
-    for name, fresh in (("shared", False), ("private", True)):
-        data = {"name": name, "server": "faulty", "fresh": fresh, "tests": cases}
-        (project.path / "datasets" / f"{name}.json").write_text(json.dumps(data))
-    distribution = [*MODES[mode], "--dist", "loadfile"] if mode == "n2" else MODES[mode]
-    result = project.runpytest_subprocess("--mcpeval", "--mcpeval-report", "out", *distribution)
-    result.assert_outcomes(passed=6)
-    runs = json.loads((project.path / "out" / "report.json").read_text())["run"]["suites"]
-    pids = {key: {case["answers"][0]["text"] for case in run["cases"].values()} for key, run in runs.items()}
-    assert len(pids["datasets/shared.json"]) == 1
-    assert len(pids["datasets/private.json"]) == 3
-    assert not processes_of(project)
+def test_a_missing_command_is_named(not_started: Run) -> None:
+    words = "server 'missing' did not start: no-such-command-here: command not found"
+    assert words in not_started.lines
 
 
-def test_killing_pytest_leaves_no_server(project: pytest.Pytester) -> None:
+def test_a_private_server_that_does_not_start_is_an_error(not_started: Run) -> None:
+    for name in ("p0", "p1"):
+        assert not_started.line_with(f"ERROR at setup of {name}")
+    words = "server 'private' did not start: it exited with code 9 before it answered"
+    assert words in not_started.lines
+    assert set(outcomes(not_started, "private.json").values()) == {"error"}
+
+
+def test_killing_pytest_leaves_no_server(tmp_path: Path) -> None:
+    project = project_at(tmp_path)
+    define(project, faulty=faulty(project))
     # The grandchild shows that the server was called; a hanging server ignores that its input has ended.
     steps = [{"tool": "leave_grandchild"}, {"tool": "hang", "expected": case("", {})["expected"]}]
-    data = {"name": "s", "tests": [{"id": "c", "steps": steps}]}
-    (project.path / "datasets" / "s.json").write_text(json.dumps(data))
-    process = project.popen([sys.executable, "-m", "pytest", "--mcpeval"])
-    victim = psutil.Process(process.pid)
-    while not any(child.name() == "sleep" for child in victim.children(recursive=True)):
-        assert process.poll() is None, "pytest ended before it was killed"
-    servers = victim.children(recursive=True)
-    process.kill()
-    # Not communicate(): on Python 3.11.2 it fails, because pytester has closed the standard input.
-    with process:
-        process.wait()
+    project.suite("s.json", {"id": "c", "steps": steps})
+    with subprocess.Popen(
+        project.command(), cwd=project.path, env=project.environ(), stdout=subprocess.DEVNULL
+    ) as process:
+        victim = psutil.Process(process.pid)
+        while not any(child.name() == "sleep" for child in victim.children(recursive=True)):
+            assert process.poll() is None, "pytest ended before it was killed"
+            time.sleep(0.05)
+        servers = victim.children(recursive=True)
+        process.kill()
     _, alive = psutil.wait_procs(servers, timeout=15)
     assert not alive
-
-
-@pytest.mark.parametrize("mode", ["serial", "n2"])
-def test_a_private_server_that_does_not_start_is_an_error(project: pytest.Pytester, mode: str) -> None:
-    servers = json.loads((project.path / ".mcp.json").read_text())
-    servers["mcpServers"]["faulty"]["args"].append("exit-at-once")
-    (project.path / ".mcp.json").write_text(json.dumps(servers))
-    cases = [case(f"c{number}", WORKS) for number in range(2)]
-    data = {"name": "s", "fresh": True, "tests": cases}
-    (project.path / "datasets" / "s.json").write_text(json.dumps(data))
-    result = project.runpytest_subprocess("--mcpeval", "--mcpeval-report", "out", *MODES[mode])
-    result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines_random(["*ERROR at setup of c0*", "*ERROR at setup of c1*"])
-    result.stdout.fnmatch_lines(["server 'faulty' did not start: it exited with code 1 before it answered"])
-    assert set(outcomes(project).values()) == {"error"}
-    assert not processes_of(project)

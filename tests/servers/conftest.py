@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 import pytest
@@ -32,7 +33,8 @@ def connections() -> Iterator[Connections]:
     before = set(psutil.Process().children(recursive=True))
     with Connections() as opened:
         yield opened
-    assert set(psutil.Process().children(recursive=True)) <= before
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert {process.pid for process in left} <= HttpServer.pids
 
 
 @pytest.fixture
@@ -47,7 +49,9 @@ def faulty() -> Define:
 
 
 class HttpServer:
-    """The server of ``over_http.py`` in a process of its own."""
+    """The server of ``over_http.py`` in a process of its own. ``pids`` are those of all of them."""
+
+    pids: ClassVar[set[int]] = set()
 
     def __init__(self, transport: str) -> None:
         self.transport = transport
@@ -57,6 +61,7 @@ class HttpServer:
     def _start(self) -> subprocess.Popen[str]:
         command = [sys.executable, str(FAULT_SERVERS / "over_http.py"), self.transport, str(self.port)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.pids.add(process.pid)
         assert process.stdout is not None
         self.port = int(process.stdout.readline())
         return process
@@ -79,14 +84,15 @@ class HttpServer:
         self.process = self._start()
 
 
-@pytest.fixture
+# One server for a whole module: whoever stops it starts it again.
+@pytest.fixture(scope="module")
 def streamable() -> Iterator[HttpServer]:
     server = HttpServer("streamable")
     yield server
     server.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sse() -> Iterator[HttpServer]:
     server = HttpServer("sse")
     yield server
