@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -16,6 +17,7 @@ from pytest_mcpeval.servers.errors import ServerConfigError
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 _FOREIGN_FORM = re.compile(r"\$\{(?:env|input|workspaceFolder)[:}][^}]*\}?")
 _MCP_URL = "MCP_URL"
+_DEEPEST_QUOTES = 3
 _SHORTEST_SECRET = 6
 
 
@@ -94,12 +96,29 @@ def _values(text: str, environ: Mapping[str, str], wanted: Callable[[str], bool]
 def redact(text: str, replacements: Mapping[str, str]) -> str:
     """The text with secret values replaced; the longest first, since one may contain another.
 
-    Values are also found as they are written inside JSON.
+    Values are also found as they are written inside JSON or the `repr` of a text, also one inside another.
     """
     for value in sorted(replacements, key=len, reverse=True):
-        text = text.replace(value, replacements[value])
-        text = text.replace(json.dumps(value)[1:-1], replacements[value])
+        for spelling in _spellings(value):
+            text = text.replace(spelling, replacements[value])
     return text
+
+
+@cache
+def _spellings(value: str) -> tuple[str, ...]:
+    """How a value may be written, the longest first."""
+    found = {value}
+    for _ in range(_DEEPEST_QUOTES):
+        found |= {quoted for one in found for quoted in _quoted(one)}
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def _quoted(text: str) -> Iterator[str]:
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    # What stands around a text decides whether Python escapes an apostrophe in it.
+    yield repr(text)[1:-1]
+    yield repr('"' + text)[2:-1]
 
 
 def redact_data(data: Any, replacements: Mapping[str, str]) -> Any:

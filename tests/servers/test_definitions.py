@@ -173,6 +173,22 @@ def test_a_form_of_another_host_is_refused(form: str) -> None:
         expand(stdio(args=(form,)), {"HOME": "/"})
 
 
+@pytest.mark.parametrize(
+    "value", ['s3cr3t-"value"-0123', "s3cr3t\\value\n0123", "s3cr3t-ü-0123", "s3cr3t'0123"]
+)
+def test_secrets_are_found_however_often_they_are_quoted(value: str) -> None:
+    text = f"token={value}"
+    written = [
+        text,
+        json.dumps(text),
+        json.dumps({"text": json.dumps({"text": text})}),
+        repr(json.dumps([text])),
+    ]
+    for one in written:
+        assert redact(one, {value: "<TOKEN>"}).count("token=<TOKEN>") == 1, one
+        assert "s3cr3t" not in redact(one, {value: "<TOKEN>"})
+
+
 def test_secrets_are_found_and_replaced() -> None:
     definition = stdio(
         args=("--token", "${TOKEN}", "${PLAIN}", "${SHORT_KEY}"),
