@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from pytest_mcpeval.interruptible import result_of
 from pytest_mcpeval.kinds.base import Case, Suite
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Ahead:
             self._start_upcoming(suite, case, run, width)
         pending = self._pending.pop((suite.key, case.id, run), None)
         if pending is not None:
-            answers = pending.result()
+            answers = result_of(pending)
             if not kind.must_ask_again(answers):
                 return answers
         return kind.ask(suite, case, self._runtime)

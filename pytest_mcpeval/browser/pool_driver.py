@@ -15,6 +15,7 @@ from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.login import authorization_of, redacted, secrets_of
 from pytest_mcpeval.browser.procedure import Progress, visit
 from pytest_mcpeval.browser.slots import SlotPool
+from pytest_mcpeval.interruptible import result_of
 
 SLICE_MS = 250
 INTERRUPTED = "the visit was interrupted"
@@ -37,7 +38,7 @@ class PoolDriver:
     def capture(self, directive: Directive) -> CaptureResult:
         """Visit a page; what goes wrong is told in the result."""
         try:
-            return self._thread.submit(self._capture, directive).result()
+            return result_of(self._thread.submit(self._capture, directive))
         except BaseException:
             # Ctrl-C: the visit ends at its next pause.
             self._stopping.set()

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pytest_mcpeval.interruptible import result_of
 from pytest_mcpeval.servers.errors import CallError, ServerStartError
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.servers.tools import Tool
@@ -56,7 +57,7 @@ class Connection:
         ready: Future[None] = Future()
         self._kept_open = self._thread.start(self._session.keep_open, ready)
         try:
-            ready.result()
+            result_of(ready)
         except ServerStartError as error:
             raise self._explained(error) from None
         except BaseException:
@@ -110,7 +111,7 @@ class Connection:
 
         try:
             answered = self._thread.start(self._session.answers, LIFE_SIGN_SECONDS)
-            self._session.suspect = not answered.result(_GRACE_SECONDS)
+            self._session.suspect = not result_of(answered, _GRACE_SECONDS)
         except (FutureTimeout, CancelledError, RuntimeError):
             return False
         return not self._session.suspect
@@ -246,7 +247,7 @@ class Connection:
 
     def _wait(self, future: Future[ResultT], timeout: float) -> ResultT:
         try:
-            return future.result(timeout + _GRACE_SECONDS)
+            return result_of(future, timeout + _GRACE_SECONDS)
         except FutureTimeout:
             self._session.dead = True
             future.cancel()

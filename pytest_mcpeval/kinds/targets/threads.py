@@ -10,6 +10,8 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Generic, TypeVar
 
+from pytest_mcpeval.interruptible import result_of
+
 ResultT = TypeVar("ResultT")
 
 _GRACE_SECONDS = 5.0
@@ -90,7 +92,7 @@ class EventLoop:
         attempt: _Attempt[ResultT] = _Attempt()
         waiting = asyncio.run_coroutine_threadsafe(_awaited(awaitable, attempt, seconds), self._loop)
         try:
-            waiting.result(seconds + _GRACE_SECONDS)
+            result_of(waiting, seconds + _GRACE_SECONDS)
         except FutureTimeout:
             waiting.cancel()
             raise Late from None
@@ -136,7 +138,7 @@ class _Attempt(Generic[ResultT]):
 
     def outcome(self, seconds: float) -> ResultT:
         try:
-            result, error = self._future.result(seconds)
+            result, error = result_of(self._future, seconds)
         except FutureTimeout:
             raise Late from None
         if error is not None:

@@ -1,0 +1,32 @@
+"""Waiting for another thread in a way that Ctrl-C can end."""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import Future
+from typing import TypeVar
+
+ResultT = TypeVar("ResultT")
+
+_SLICE_SECONDS = 0.5
+
+
+def result_of(future: Future[ResultT], seconds: float = math.inf) -> ResultT:
+    """What a future brings or raises, waited for at most so long.
+
+    The system may hand a signal to any thread, and Python acts on it in the main thread alone, which a wait
+    without end would keep from noticing.
+
+    Raises:
+        TimeoutError: It brought nothing in time.
+    """
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > _SLICE_SECONDS:
+        try:
+            return future.result(_SLICE_SECONDS)
+        except TimeoutError:
+            # It may be one that the future brought.
+            if future.done():
+                break
+    return future.result(max(left, 0))
