@@ -159,8 +159,10 @@ def passing(tmp_path_factory: pytest.TempPathFactory, blessed: Mapping[str, Atta
     verdicts.write_text(json.dumps(json.loads(verdicts.read_text()) | {secret: True}))
 
     split = [{**row, "split": "tune" if row["id"] in ("bad_0", "ok_4") else "test"} for row in entries()]
-    settings: dict[str, dict[str, Any]] = {"judged": {"gates": {"split": "test", "recall_floor": 1.0}},
-                "selected": {"split": "test", "gates": {"recall_floor": 1.0}}}  # fmt: skip
+    settings: dict[str, dict[str, Any]] = {
+        "judged": {"gates": {"split": "test", "recall_floor": 1.0}},
+        "selected": {"split": "test", "gates": {"recall_floor": 1.0}},
+    }
     for name, chosen in settings.items():
         parted = AttackProject.within(project, name, **chosen)
         parted.corpus(split)
@@ -371,6 +373,8 @@ def test_errors_are_a_class_of_their_own_and_fail_closed(passing: Run, failing: 
     errors = corpus_in("errors")
     assert "ERROR" in failing.line_with(f"{errors}::mine-bad_1 ")
     assert "the model is gone" in failing.out
+    wrong = {name for name, outcome in outcomes(failing, errors).items() if outcome == "error"}
+    assert wrong == {"mine-bad_1", "mine-ok_5", "mine-ok_6"}
     found = metrics(failing, corpus=errors)
     assert (found["errors"], found["tp"], found["tn"]) == (3, MALICIOUS - 1, BENIGN - 2)
     message = gates(failing, errors)["mine-max_errors"]["message"]
