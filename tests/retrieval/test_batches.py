@@ -163,17 +163,25 @@ def test_what_ends_an_item_early_leaves_the_queries_before(modes: Mapping[str, R
     assert found == {"q0": "passed", "q1": "passed", "q2": "skipped", "q3": "skipped"}
 
 
-def test_a_killed_worker_loses_the_batch_and_the_gates_name_it(
+def test_a_killed_worker_loses_its_query_or_batch_and_the_gates_name_it(
     tmp_path: Path, blessed: GoldenProject
 ) -> None:
-    made = GoldenProject.at(tmp_path, batch=4).held_to(blessed)
-    made.ranking({5: "die"})
-    run = made.run("-n2", "--mcpeval-report", "report")
+    project = Project.at(tmp_path)
+    single = GoldenProject.within(project, "single").held_to(blessed)
+    batched = GoldenProject.within(project, "batched", batch=4).held_to(blessed)
+    for made in (single, batched):
+        made.ranking({5: "die"})
+    run = project.run("datasets", "-n2", "--mcpeval-report", "report", columns=120)
     assert run.status == 1
-    found = gates(run, GOLDEN)
-    assert found["recall_at_5"]["verdict"] == "failed"
-    assert found["recall_at_5"]["message"].startswith("4 of 12 cases missing: q4, q5, q6, q7")
-    assert run.report()["suites"][GOLDEN]["measured"] == 8
+    lost = gates(run, golden_in("single"))["recall_at_5"]
+    assert lost["verdict"] == "failed"
+    assert lost["message"].startswith("1 of 12 cases missing: q5")
+    assert "lost 1: q5" in lost["message"]
+    lost = gates(run, golden_in("batched"))["recall_at_5"]
+    assert lost["verdict"] == "failed"
+    assert lost["message"].startswith("4 of 12 cases missing: q4, q5, q6, q7")
+    suites = run.report()["suites"]
+    assert (suites[golden_in("single")]["measured"], suites[golden_in("batched")]["measured"]) == (11, 8)
 
 
 def test_workers_that_die_before_any_report_lose_every_query_of_their_batches(tmp_path: Path) -> None:
