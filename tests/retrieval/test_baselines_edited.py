@@ -19,6 +19,7 @@ from pytest_mcpeval.kinds.retrieval.run import judge
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, load
 from tests.retrieval.golden import QUERIES, GoldenProject, rank, tool
+from tests.support import Project
 
 Edit = Callable[[dict[str, Any]], object]
 
@@ -120,13 +121,9 @@ def test_flat_baselines_are_held_to_their_ranges(suite: RetrievalSuite, wrong: d
         read(suite)
 
 
-def test_an_edited_baseline_fails_the_run(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path)
-    made.bless()
-    content = json.loads(made.baseline.read_text())
-    content["cases"].clear()
-    made.baseline.write_text(json.dumps(content))
-    run = made.run("--mcpeval-report", "report")
+def test_an_edited_baseline_fails_the_run(suite: RetrievalSuite, tmp_path: Path) -> None:
+    edited(suite, lambda content: content["cases"].clear())
+    run = GoldenProject(Project(tmp_path)).run("--mcpeval-report", "report")
     assert run.status == 1
     assert run.gates() == {"golden_v1::baseline": "error"}
     assert "12 of 12 cases are missing: q0, q1" in " ".join(run.out.split())

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks
 from pytest_mcpeval.kinds.cases import batches
 from pytest_mcpeval.ledger import Selection
-from tests.retrieval.golden import GoldenProject, query
-from tests.support import Run
+from tests.retrieval.golden import GoldenProject, gates, golden_in, outcomes, query
+from tests.support import Project, Run
 
 GOLDEN = "datasets/golden_v1.json"
-FLOOR = {"baseline": None, "gates": {"floors": {"recall_at_5": 0.1}}}
+FLOOR: dict[str, Any] = {"baseline": None, "gates": {"floors": {"recall_at_5": 0.1}}}
 
 
 def case(case_id: str, **fields: object) -> Case[None]:
@@ -48,81 +50,138 @@ def test_names_of_batches_are_ids_and_unlike_any_other() -> None:
     assert len(set(names_of(*alike, size=2))) == 2
 
 
-@dataclass(frozen=True)
-class Pair:
-    """The same rankings, query by query and in batches."""
-
-    single: Run
-    batched: Run
+STOPPING = """
+import pytest
+import search_ended
 
 
-def pair(made: GoldenProject, *arguments: str, size: int = 5, **settings: object) -> Pair:
-    made.settings(**settings)
-    single = made.run("--mcpeval-report", "single", *arguments)
-    made.settings(**settings, batch=size)
-    return Pair(single, made.run("--mcpeval-report", "batched", *arguments))
+@pytest.fixture(autouse=True)
+def stop(monkeypatch):
+    real = search_ended.search
+
+    def stopping(query, k):
+        if query == "goal 2":
+            pytest.skip("no licence")
+        return real(query, k)
+
+    monkeypatch.setattr(search_ended, "search", stopping)
+"""
 
 
-def without_run(run: Run, directory: str) -> object:
-    return {name: value for name, value in run.report(directory).items() if name != "run"}
-
-
-@pytest.mark.parametrize("mode", [["-p", "no:xdist"], ["-n2"]], ids=" ".join)
-def test_reports_and_gates_are_those_of_single_queries(tmp_path: Path, mode: list[str]) -> None:
-    made = GoldenProject.at(tmp_path)
+@pytest.fixture(scope="module")
+def blessed(tmp_path_factory: pytest.TempPathFactory) -> GoldenProject:
+    """A golden set whose every query finds its tool at rank 1, blessed so."""
+    made = GoldenProject.at(tmp_path_factory.mktemp("blessed"))
     made.bless()
-    before = made.baseline.read_bytes()
-    made.ranking({1: 4, 2: None, 7: None})
-    files = ["--junitxml", "junit.xml", "--html", "report.html"]
-    found = pair(made, *mode, *files, "-v", concurrency=3)
-    assert found.batched.status == found.single.status == 1
-    assert without_run(found.batched, "batched") == without_run(found.single, "single")
-    out = found.batched.out
-    assert found.batched.line_with("::q0-to-q4", "MISSED")
-    assert found.batched.line_with("::q10-to-q11", "PASSED")
-    assert "2 missed" in found.batched.last_line
-    assert "lost 2: q2, q7" in " ".join(out.split())
-    skipped = found.batched.junit()["q0-to-q4"].find("skipped")
+    return made
+
+
+MODES = [["-p", "no:xdist"], ["-n2"]]
+
+
+@pytest.fixture(scope="module")
+def modes(tmp_path_factory: pytest.TempPathFactory, blessed: GoldenProject) -> Mapping[str, Run]:
+    """The same rankings query by query and in batches, a batch that fails, and one that is ended early."""
+    project = Project.at(tmp_path_factory.mktemp("modes"))
+    for name, settings in {"single": {}, "batched": {"batch": 5}}.items():
+        made = GoldenProject.within(project, name, concurrency=3, **settings).held_to(blessed)
+        made.ranking({1: 4, 2: None, 7: None})
+    failing = GoldenProject.within(project, "failing", **FLOOR, batch=6)
+    failing.golden([query(0, must_hit=1), *(query(n) for n in range(1, 6))])
+    failing.ranking({0: 2, 3: None, 4: "raise"})
+    ended = GoldenProject.within(project, "ended", **FLOOR, batch=4)
+    ended.golden([query(n) for n in range(4)])
+    project.write("datasets/ended/conftest.py", STOPPING)
+    project.write("pytest.ini", "[pytest]\npythonpath = datasets/ended\n")
+    made_runs = {}
+    for number, mode in enumerate(MODES):
+        place = project.path / str(number)
+        files = ("--junitxml", f"{place}/junit.xml", "--html", f"{place}/report.html")
+        arguments = (*mode, *files, "-v", "--mcpeval-report", f"{place}/report")
+        done = project.run("datasets", *arguments, columns=120)
+        made_runs[" ".join(mode)] = Run(place, done.status, done.out, done.err)
+    return made_runs
+
+
+def measured(run: Run, folder: str) -> tuple[Any, Any]:
+    """The measurements and gates of a golden set, without its name."""
+    golden = golden_in(folder)
+    text = json.dumps([run.report()["suites"][golden], gates(run, golden)])
+    suite, judged = json.loads(text.replace(golden, "golden"))
+    return suite, judged
+
+
+@pytest.mark.parametrize("mode", [" ".join(mode) for mode in MODES])
+def test_reports_and_gates_are_those_of_single_queries(modes: Mapping[str, Run], mode: str) -> None:
+    run, batched = modes[mode], golden_in("batched")
+    assert run.status == 1
+    assert measured(run, "batched") == measured(run, "single")
+    assert measured(run, "single") == measured(modes["-p no:xdist"], "single")
+    assert run.line_with(f"{batched}::q0-to-q4", "MISSED")
+    assert run.line_with(f"{batched}::q10-to-q11", "PASSED")
+    assert "lost 2: q2, q7" in gates(run, batched)["max_lost"]["message"]
+    assert "lost 2: q2, q7" in " ".join(run.out.split())
+    rows = {(row.get("classname"), row.get("name")): row for row in run.junit_cases()}
+    skipped = rows["datasets.batched.golden_v1.json", "q0-to-q4"].find("skipped")
     assert skipped is not None
     assert skipped.attrib["message"] == "tolerated: 1 of 5 cases MISSED: q2"
-    rows = dict(found.batched.html_rows())
-    assert f"{GOLDEN}::q5-to-q9" in {node.removesuffix("::call") for node in rows}
-    made.ranking({})
+    html = dict(run.html_rows())
+    assert f"{batched}::q5-to-q9" in {node.removesuffix("::call") for node in html}
+
+
+def test_every_missed_query_of_a_batch_is_counted(modes: Mapping[str, Run]) -> None:
+    # Of each of the two golden sets q2 and q7; and q3 of the one that fails is in an item that fails.
+    assert "4 missed" in modes["-p no:xdist"].last_line
+
+
+def test_baselines_are_those_of_single_queries(tmp_path: Path, blessed: GoldenProject) -> None:
+    made = GoldenProject.at(tmp_path, batch=5)
     made.bless()
-    assert made.baseline.read_bytes() == before
+    assert made.baseline.read_bytes() == blessed.baseline.read_bytes()
 
 
-def test_a_failed_item_names_every_query_and_shows_its_list(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path, **FLOOR, batch=6)
-    made.golden([query(0, must_hit=1), *(query(n) for n in range(1, 6))])
-    made.ranking({0: 2, 3: None, 4: "raise"})
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 1
-    assert f"FAILED {GOLDEN}::q0-to-q5 - 2 of 6 cases FAILED: q0, q4; 1 MISSED: q3" in run.out
+@pytest.mark.parametrize("mode", [" ".join(mode) for mode in MODES])
+def test_a_failed_item_names_every_query_and_shows_its_list(modes: Mapping[str, Run], mode: str) -> None:
+    run, failing = modes[mode], golden_in("failing")
+    assert f"FAILED {failing}::q0-to-q5 - 2 of 6 cases FAILED: q0, q4; 1 MISSED: q3" in run.out
     assert "── q0 (FAILED)" in run.out
     assert "── q3 (MISSED)" in run.out
     assert "the index is gone" in run.out
     assert run.line_with("2  numbers:one").endswith("relevant (2)")
-    suite = run.report()["suites"][GOLDEN]
+    suite = run.report()["suites"][failing]
     assert (suite["expected"], suite["measured"]) == (6, 6)
-    assert {c["id"]: c["outcome"] for c in suite["cases"] if c["outcome"] != "passed"} == {
+    assert {name: outcome for name, outcome in outcomes(run, failing).items() if outcome != "passed"} == {
         "q0": "failed",
         "q3": "tolerated",
         "q4": "failed",
     }
 
 
-def test_a_killed_worker_loses_the_batch_and_the_gates_name_it(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path)
-    made.bless()
-    made.settings(batch=4)
-    made.ranking({5: "die"})
-    run = made.run("-n2", "--mcpeval-report", "report")
+@pytest.mark.parametrize("mode", [" ".join(mode) for mode in MODES])
+def test_what_ends_an_item_early_leaves_the_queries_before(modes: Mapping[str, Run], mode: str) -> None:
+    found = outcomes(modes[mode], golden_in("ended"))
+    assert found == {"q0": "passed", "q1": "passed", "q2": "skipped", "q3": "skipped"}
+
+
+def test_a_killed_worker_loses_its_query_or_batch_and_the_gates_name_it(
+    tmp_path: Path, blessed: GoldenProject
+) -> None:
+    project = Project.at(tmp_path)
+    single = GoldenProject.within(project, "single").held_to(blessed)
+    batched = GoldenProject.within(project, "batched", batch=4).held_to(blessed)
+    for made in (single, batched):
+        made.ranking({5: "die"})
+    run = project.run("datasets", "-n2", "--mcpeval-report", "report", columns=120)
     assert run.status == 1
-    gates = {gate["name"]: gate for gate in run.report()["gates"]}
-    assert gates["recall_at_5"]["verdict"] == "failed"
-    assert gates["recall_at_5"]["message"].startswith("4 of 12 cases missing: q4, q5, q6, q7")
-    assert run.report()["suites"][GOLDEN]["measured"] == 8
+    lost = gates(run, golden_in("single"))["recall_at_5"]
+    assert lost["verdict"] == "failed"
+    assert lost["message"].startswith("1 of 12 cases missing: q5")
+    assert "lost 1: q5" in lost["message"]
+    lost = gates(run, golden_in("batched"))["recall_at_5"]
+    assert lost["verdict"] == "failed"
+    assert lost["message"].startswith("4 of 12 cases missing: q4, q5, q6, q7")
+    suites = run.report()["suites"]
+    assert (suites[golden_in("single")]["measured"], suites[golden_in("batched")]["measured"]) == (11, 8)
 
 
 def test_workers_that_die_before_any_report_lose_every_query_of_their_batches(tmp_path: Path) -> None:
@@ -153,22 +212,3 @@ def test_k_finds_the_batch_of_a_query_and_tags_cut_it_down(tmp_path: Path) -> No
     tagged = made.run("--mcpeval-tag", "hard-negative", "--mcpeval-report", "report")
     assert [c["id"] for c in tagged.report()["suites"][GOLDEN]["cases"]] == ["q1", "q5"]
     assert "2 of 12 cases selected" in tagged.out
-
-
-def test_what_ends_an_item_early_leaves_the_queries_before(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path, **FLOOR, batch=4)
-    made.project.write(
-        "datasets/conftest.py",
-        "import pytest, search\n\n@pytest.fixture(autouse=True)\n"
-        "def stop(monkeypatch):\n"
-        "    real = search.search\n"
-        "    def stopping(query, k):\n"
-        "        if query == 'goal 2':\n            pytest.skip('no licence')\n"
-        "        return real(query, k)\n"
-        "    monkeypatch.setattr(search, 'search', stopping)\n",
-    )
-    made.project.write("pytest.ini", "[pytest]\npythonpath = datasets\n")
-    made.golden([query(n) for n in range(4)])
-    run = made.run("--mcpeval-report", "report")
-    cases = {c["id"]: c["outcome"] for c in run.report()["suites"][GOLDEN]["cases"]}
-    assert cases == {"q0": "passed", "q1": "passed", "q2": "skipped", "q3": "skipped"}, run.out

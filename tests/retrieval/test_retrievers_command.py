@@ -165,12 +165,12 @@ def test_a_process_that_closes_its_output(make: Make) -> None:
 
 
 def test_a_process_that_hangs_is_ended(make: Make) -> None:
-    retriever = make(timeout=4)
+    retriever = make(timeout=2)
     retriever.open()
     pid = _answered_pid(retriever)
     found = error(retriever, "hang")
     assert found.reason == "timeout"
-    assert found.message == "no answer within 4 s, so that the process was ended"
+    assert found.message == "no answer within 2 s, so that the process was ended"
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 

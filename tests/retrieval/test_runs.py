@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.retrieval.golden import GoldenProject, query, rank, tool
-from tests.support import Run
+from tests.retrieval.golden import GoldenProject, gates, golden_in, outcomes, query, rank, tool
+from tests.support import Project, Run
 
 GOLDEN = "datasets/golden_v1.json"
-FLOOR = {"baseline": None, "gates": {"floors": {"recall_at_5": 0.1}}}
+FLOOR: dict[str, Any] = {"baseline": None, "gates": {"floors": {"recall_at_5": 0.1}}}
 
 UNSTEADY = """
 import json
@@ -37,8 +37,11 @@ def search(query, k):
 
 def unsteady(path: Path, places: Mapping[int, list[int | None]], **settings: Any) -> GoldenProject:
     """A project with four queries, whose search answers some of them otherwise each time it is asked."""
-    made = GoldenProject.at(path, **settings)
-    made.project.write("datasets/search.py", UNSTEADY)
+    return filled(GoldenProject.at(path, **settings), places)
+
+
+def filled(made: GoldenProject, places: Mapping[int, list[int | None]]) -> GoldenProject:
+    made.project.write(f"{made.folder}/{made.module}.py", UNSTEADY)
     made.golden([query(number) for number in range(4)])
     turns(made, places)
     return made
@@ -46,7 +49,7 @@ def unsteady(path: Path, places: Mapping[int, list[int | None]], **settings: Any
 
 def turns(made: GoldenProject, places: Mapping[int, list[int | None]]) -> None:
     ranking = {f"goal {n}": [rank(n, place) for place in places.get(n, [1])] for n in range(4)}
-    made.project.write("datasets/ranking.txt", json.dumps(ranking))
+    made.project.write(f"{made.folder}/ranking.txt", json.dumps(ranking))
 
 
 def suite_of(run: Run) -> dict[str, Any]:
@@ -103,26 +106,56 @@ def test_the_command_line_says_how_often_and_one_run_is_as_ever(tmp_path: Path) 
     assert "--mcpeval-runs: expected a whole number from 1, found '0'" in wrong.err
 
 
-@pytest.mark.parametrize("mode", [["-p", "no:xdist"], ["-n2"]], ids=" ".join)
-def test_a_failure_shows_the_worst_run_and_counts_them_all(tmp_path: Path, mode: list[str]) -> None:
-    made = unsteady(tmp_path, {0: [1, None]}, **FLOOR, runs=4, strict=True, batch=2, concurrency=3)
-    run = made.run(*mode, "--mcpeval-report", "report")
+MODES = [["-p", "no:xdist"], ["-n2"]]
+
+
+@pytest.fixture(scope="module")
+def modes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Run]:
+    """Golden sets that fail for different reasons, in both modes."""
+    project = Project.at(tmp_path_factory.mktemp("modes"))
+    several = {"strict": True, "batch": 2, "concurrency": 3}
+    filled(GoldenProject.within(project, "worst", **FLOOR, runs=4, **several), {0: [1, None]})
+
+    filled(GoldenProject.within(project, "raising", **FLOOR, runs=2), {})
+    path = project.path / "datasets/raising/ranking.txt"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "goal 1": [rank(1, 1), ["raise"]]}))
+
+    pinned = filled(GoldenProject.within(project, "pinned", **FLOOR, runs=3), {0: [1, 1, 3]})
+    pinned.golden([query(0, must_hit=2), query(1)])
+    made = {}
+    for number, mode in enumerate(MODES):
+        place = project.path / str(number)
+        done = project.run("datasets", *mode, "--mcpeval-report", f"{place}/report", columns=120)
+        made[" ".join(mode)] = Run(place, done.status, done.out, done.err)
+    return made
+
+
+@pytest.mark.parametrize("mode", [" ".join(mode) for mode in MODES])
+def test_a_failure_shows_the_worst_run_and_counts_them_all(modes: Mapping[str, Run], mode: str) -> None:
+    run, worst = modes[mode], golden_in("worst")
     assert run.status == 1
-    assert "FAILED datasets/golden_v1.json::q0-to-q1 - 1 of 2 cases FAILED: q0" in run.out
+    assert f"FAILED {worst}::q0-to-q1 - 1 of 2 cases FAILED: q0" in run.out
     assert "asked 4 times: 2 FAILED, 2 PASSED; shown is the first FAILED" in run.out
-    assert run.gates()["golden_v1::recall_at_5_floor"] == "passed"
-    assert suite_of(run)["metrics"]["recall_at"]["5"] == pytest.approx(3.5 / 4)
+    assert gates(run, worst)["recall_at_5_floor"]["verdict"] == "passed"
+    metrics = run.report()["suites"][worst]["metrics"]
+    assert metrics["recall_at"]["5"] == pytest.approx(3.5 / 4)
 
 
-def test_an_error_in_one_run_fails_the_query_and_counts_as_nothing_found(tmp_path: Path) -> None:
-    made = unsteady(tmp_path, {}, **FLOOR, runs=2)
-    path = tmp_path / "datasets/ranking.txt"
-    rankings = {**json.loads(path.read_text()), "goal 1": [rank(1, 1), ["raise"]]}
-    path.write_text(json.dumps(rankings))
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 1
-    assert suite_of(run)["metrics"]["mrr"] == pytest.approx(3.5 / 4)
+@pytest.mark.parametrize("mode", [" ".join(mode) for mode in MODES])
+def test_an_error_in_one_run_fails_the_query_and_counts_as_nothing_found(
+    modes: Mapping[str, Run], mode: str
+) -> None:
+    run, raising = modes[mode], golden_in("raising")
+    assert outcomes(run, raising)["q1"] == "failed"
+    assert run.report()["suites"][raising]["metrics"]["mrr"] == pytest.approx(3.5 / 4)
     assert "the index is gone" in run.out
+
+
+@pytest.mark.parametrize("mode", [" ".join(mode) for mode in MODES])
+def test_a_pinned_query_must_hit_in_every_run(modes: Mapping[str, Run], mode: str) -> None:
+    run = modes[mode]
+    assert gates(run, golden_in("pinned"))["pinned"]["verdict"] == "failed"
+    assert "1 of 1 pinned queries lost: q0 (rank 3, wanted within 2)" in run.out
 
 
 def test_a_baseline_of_several_runs_holds_their_ranks_and_compares_means(tmp_path: Path) -> None:
@@ -148,11 +181,3 @@ def test_a_baseline_of_several_runs_holds_their_ranks_and_compares_means(tmp_pat
     # A single run is compared with the means all the same.
     once = made.run("--mcpeval-runs", "1", "--mcpeval-report", "report")
     assert suite_of(once)["baseline_delta"]["metrics"]["recall_at_5"] == pytest.approx(-1 / 8)
-
-
-def test_a_pinned_query_must_hit_in_every_run(tmp_path: Path) -> None:
-    made = unsteady(tmp_path, {0: [1, 1, 3]}, **FLOOR, runs=3)
-    made.golden([query(0, must_hit=2), query(1)])
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 1
-    assert "1 of 1 pinned queries lost: q0 (rank 3, wanted within 2)" in run.out

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.retrieval.golden import QUERIES, TOOLS, GoldenProject, rank, tool
+from tests.retrieval.golden import QUERIES, TOOLS, GoldenProject, gates, golden_in, rank, tool
+from tests.support import Project
 
 GOLDEN = "datasets/golden_v1.json"
 
@@ -90,19 +91,23 @@ def test_odd_answers_are_counted_though_their_queries_hit(tmp_path: Path) -> Non
 
 
 def test_queries_set_aside_count_neither_now_nor_in_the_baseline(tmp_path: Path) -> None:
-    made = GoldenProject.at(tmp_path, gates={"tolerance": {"mrr": 0.0}, "pinned": {"q1": 1, "q2": 1}})
-    made.ranking({3: 2})
-    made.bless()
-    made.project.write("conftest.py", ASIDE)
-    made.ranking({1: None, 2: None, 3: 2})
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 0, run.out
-    found = {gate["name"]: gate for gate in run.report()["gates"]}
-    assert found["mrr"]["value"] == found["mrr"]["baseline"] == 0.95
-    assert found["mrr"]["message"].endswith("(set aside: q1, q2)")
-    assert found["pinned"]["verdict"] == "not_set"
-    assert run.report()["suites"][GOLDEN]["metrics"]["queries"] == QUERIES - 2
-    made.ranking({1: None, 2: None, 3: 2, 4: 2})
-    run = made.run("--mcpeval-report", "report")
-    assert run.gates()["golden_v1::mrr"] == "failed"
+    blessed = GoldenProject.at(tmp_path / "blessed")
+    blessed.ranking({3: 2})
+    blessed.bless()
+    project = Project.at(tmp_path)
+    project.write("conftest.py", ASIDE)
+    settings = {"gates": {"tolerance": {"mrr": 0.0}, "pinned": {"q1": 1, "q2": 1}}}
+    GoldenProject.within(project, "same", **settings).held_to(blessed).ranking({1: None, 2: None, 3: 2})
+    worse = GoldenProject.within(project, "worse", **settings).held_to(blessed)
+    worse.ranking({1: None, 2: None, 3: 2, 4: 2})
+    run = project.run("datasets", "--mcpeval-report", "report")
+    assert run.status == 1
+    same = gates(run, golden_in("same"))
+    assert same["mrr"]["verdict"] == "passed"
+    assert same["mrr"]["value"] == same["mrr"]["baseline"] == 0.95
+    assert same["mrr"]["message"].endswith("(set aside: q1, q2)")
+    assert same["pinned"]["verdict"] == "not_set"
+    assert {gate["verdict"] for gate in same.values()} <= {"passed", "not_set"}
+    assert run.report()["suites"][golden_in("same")]["metrics"]["queries"] == QUERIES - 2
+    assert gates(run, golden_in("worse"))["mrr"]["verdict"] == "failed"
     assert len(TOOLS) == QUERIES

@@ -38,6 +38,13 @@ def detect_many(entries):
 """
 
 CORPUS = "datasets/attacks_v1.json"
+
+
+def corpus_in(folder: str) -> str:
+    """The corpus of a folder below ``datasets/``."""
+    return f"datasets/{folder}/attacks_v1.json"
+
+
 ATTACKS = ("tool_poisoning", "prompt_injection", "shadowing", "rug_pull")
 MALICIOUS, BENIGN = 8, 12
 Verdict = bool | str | dict[str, Any] | list[Any]
@@ -75,45 +82,61 @@ class AttackProject:
     """A project with a corpus of `MALICIOUS` and `BENIGN` entries and a detector named ``mine``."""
 
     project: Project
+    folder: str = "datasets"
+    module: str = "detecting"
+    """Where the detector is; modules of one run have names of their own."""
 
     @classmethod
     def at(cls, path: Path, **settings: Any) -> AttackProject:
         """A project whose detector is always right; ``settings`` stand in ``mcpeval.yaml``."""
-        found = cls(Project.at(path))
-        found.project.write("datasets/detecting.py", DETECT)
-        found.corpus(entries())
-        found.settings(**settings)
-        found.verdicts({})
-        return found
+        return cls(Project.at(path))._filled(settings)
+
+    @classmethod
+    def within(cls, project: Project, name: str, **settings: Any) -> AttackProject:
+        """The same as one of several corpora of a project, in a folder below ``datasets/``."""
+        return cls(project, f"datasets/{name}", f"detecting_{name}")._filled(settings)
+
+    def _filled(self, settings: Mapping[str, Any]) -> AttackProject:
+        self.project.write(f"{self.folder}/{self.module}.py", DETECT)
+        self.corpus(entries())
+        self.settings(**settings)
+        self.verdicts({})
+        return self
 
     def corpus(self, rows: Sequence[Mapping[str, Any]], **fields: Any) -> None:
         """Write the corpus."""
-        self.project.write_json(CORPUS, {"version": "v1", **fields, "entries": list(rows)})
+        content = {"version": "v1", **fields, "entries": list(rows)}
+        self.project.write_json(f"{self.folder}/attacks_v1.json", content)
 
     def settings(self, **settings: Any) -> None:
         """Write ``mcpeval.yaml``."""
-        entry = {"files": "attacks_v1.json", "detectors": {"mine": "python:detecting:detect"}, **settings}
-        self.project.write_json("datasets/mcpeval.yaml", {"security": [entry]})
+        entry = {"files": "attacks_v1.json", "detectors": {"mine": self.detector}, **settings}
+        self.project.write_json(f"{self.folder}/mcpeval.yaml", {"security": [entry]})
+
+    @property
+    def detector(self) -> str:
+        """The detector whose verdicts a test decides, as a setting."""
+        return f"python:{self.module}:detect"
 
     def verdicts(self, others: Mapping[str, Verdict]) -> None:
         """Decide what the detector says of entries (by id); of all others it says what is right."""
-        rows = json.loads((self.project.path / CORPUS).read_text())["entries"]
+        rows = json.loads((self.project.path / self.folder / "attacks_v1.json").read_text())["entries"]
         said = {
             row["description"]: others.get(row["id"], row["label"] == "malicious")
             for row in rows
             if "description" in row
         }
-        self.project.write("datasets/verdicts.txt", json.dumps(said))
+        self.project.write(f"{self.folder}/verdicts.txt", json.dumps(said))
 
     @property
     def baseline(self) -> Path:
         """The committed baseline, where there is one."""
-        return self.project.path / "datasets" / "baseline_v1.json"
+        return self.project.path / self.folder / "baseline_v1.json"
 
     @property
     def seen(self) -> list[dict[str, Any]]:
         """What the detector was given, call by call."""
-        text = (self.project.path / "datasets" / "seen.txt").read_text()
+        text = (self.project.path / self.folder / "seen.txt").read_text()
         return [json.loads(line) for line in text.splitlines()]
 
     def bless(self) -> None:
@@ -122,21 +145,21 @@ class AttackProject:
         assert done.status == 0, done.out
 
     def run(self, *arguments: str, columns: int = 120) -> Run:
-        """Run the corpus."""
+        """Run the corpus, and all others of the project."""
         return self.project.run("datasets", *arguments, columns=columns)
 
 
-def metrics(run: Run, detector: str = "mine") -> dict[str, Any]:
+def metrics(run: Run, detector: str = "mine", corpus: str = CORPUS) -> dict[str, Any]:
     """The metrics of a detector, from ``report.json``."""
-    found = run.report()["suites"][CORPUS]["metrics"]["per_detector"]
+    found = run.report()["suites"][corpus]["metrics"]["per_detector"]
     return next(one for one in found if one["detector"] == detector)
 
 
-def gates(run: Run) -> dict[str, dict[str, Any]]:
+def gates(run: Run, corpus: str = CORPUS) -> dict[str, dict[str, Any]]:
     """Gate name → gate, from ``report.json``."""
-    return {gate["name"]: gate for gate in run.report()["gates"]}
+    return {gate["name"]: gate for gate in run.report()["gates"] if gate["suite"] == corpus}
 
 
-def outcomes(run: Run) -> dict[str, str]:
+def outcomes(run: Run, corpus: str = CORPUS) -> dict[str, str]:
     """Item id → outcome, from ``report.json``."""
-    return {case["id"]: case["outcome"] for case in run.report()["suites"][CORPUS]["cases"]}
+    return {case["id"]: case["outcome"] for case in run.report()["suites"][corpus]["cases"]}

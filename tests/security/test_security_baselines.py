@@ -26,10 +26,9 @@ def blessed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_an_edited_baseline_fails_the_run(tmp_path: Path) -> None:
+def test_an_edited_baseline_fails_the_run(tmp_path: Path, blessed: Path) -> None:
     made = AttackProject.at(tmp_path, baseline="baseline_v1.json")
-    made.bless()
-    content = json.loads(made.baseline.read_text())
+    content = json.loads((blessed / "datasets" / "baseline_v1.json").read_text())
     content["cases"] = {"mine-bad_0": MISSED}
     made.baseline.write_text(json.dumps(content))
     run = made.run("--mcpeval-report", "report")

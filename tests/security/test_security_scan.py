@@ -102,15 +102,23 @@ def test_entries_that_scan_are_no_settings_of_corpora(tmp_path: Path) -> None:
     assert made.run(f"{SETTINGS}::mine-tiny").status == 0
 
 
+def test_settings_that_cannot_be_scanned_with_are_errors(tmp_path: Path) -> None:
+    made = project(tmp_path)
+    for folder, entry in {
+        "unknown": {"scan": ["tiyn"]},
+        "files": {"scan": ["tiny"], "files": "*.json"},
+        "twice": {"scan": ["tiny", "tiny"]},
+    }.items():
+        made.write_json(f"datasets/{folder}/mcpeval.yaml", {"security": [entry]})
+    made.write_json("datasets/files/a.json", {"entries": []})
+    out = made.run(columns=150).out
+    assert 'unknown/mcpeval.yaml:4: scan: unknown server "tiyn" (did you mean "tiny"?)' in out
+    assert "`scan` is for no files" in out
+    assert "heuristics-tiny is scanned twice" in out
+
+
 def test_what_cannot_be_scanned_is_an_error(tmp_path: Path) -> None:
-    made = project(tmp_path, {"scan": ["tiyn"]})
-    assert 'mcpeval.yaml:4: scan: unknown server "tiyn" (did you mean "tiny"?)' in made.run().out
-    made.write_json("datasets/a.json", {"entries": []})
-    made.write_json(SETTINGS, {"security": [{"scan": ["tiny"], "files": "*.json"}]})
-    assert "`scan` is for no files" in made.run().out
-    (tmp_path / "datasets/a.json").unlink()
-    made.write_json(SETTINGS, {"security": [{"scan": ["tiny", "tiny"]}]})
-    assert "heuristics-tiny is scanned twice" in made.run().out
+    made = project(tmp_path)
     broken = {"scan": ["tiny"], "detectors": {"mine": "python:detecting:detect"}}
     made.write_json(SETTINGS, {"security": [broken]})
     made.write("datasets/detecting.py", "def detect(entry):\n    return None\n")

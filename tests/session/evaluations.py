@@ -8,9 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support import Project, Run
+from tests.support import SERVER, Project, Run
 
 SESSION = "datasets/tiny.scenarios.yaml"
+
+
+def session_in(folder: str) -> str:
+    """The session file of a folder below ``datasets/``."""
+    return f"datasets/{folder}/{folder}.scenarios.yaml"
+
+
+def outcomes(run: Run, session: str = SESSION) -> dict[str, str]:
+    """Case → outcome, of one session file, from ``report.json``."""
+    return {case["id"]: case["outcome"] for case in run.report()["suites"][session]["cases"]}
+
+
+def verdicts(run: Run, session: str = SESSION) -> dict[str, str]:
+    """Gate → verdict, of one session file, from ``report.json``."""
+    return {gate["name"]: gate["verdict"] for gate in run.report()["gates"] if gate["suite"] == session}
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -71,6 +86,7 @@ class SessionProject:
     """A project with the session file `SESSION`."""
 
     project: Project
+    name: str = SESSION
 
     @classmethod
     def at(
@@ -81,7 +97,26 @@ class SessionProject:
         made.session(*scenarios, **fields)
         return made
 
-    def session(self, *scenarios: Mapping[str, Any], name: str = SESSION, **fields: Any) -> Path:
+    @classmethod
+    def within(
+        cls,
+        project: Project,
+        folder: str,
+        *scenarios: Mapping[str, Any],
+        source: str = SERVER,
+        servers: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> SessionProject:
+        """One of several session files of a project, in a folder of its own, with a server of its own."""
+        module = f"server_{folder}"
+        project.write(f"datasets/{folder}/{module}.py", source)
+        known = {"tiny": {"module": f"{module}:server"}, **(servers or {})}
+        project.write_json(f"datasets/{folder}/mcpeval.yaml", {"servers": known})
+        made = cls(project, session_in(folder))
+        made.session(*scenarios, **fields)
+        return made
+
+    def session(self, *scenarios: Mapping[str, Any], name: str = "", **fields: Any) -> Path:
         """Write a session file."""
         content = {
             "dispositions": {"tiny": {"disposition": "sandboxed", "test_resources": ["hello", "again"]}},
@@ -90,7 +125,7 @@ class SessionProject:
             "scenarios": list(scenarios or [scenario(ECHO)]),
         }
         kept = {key: value for key, value in content.items() if value is not None}
-        return self.project.write_json(name, kept)
+        return self.project.write_json(name or self.name, kept)
 
     def run(self, *arguments: str, name: str = "one", columns: int = 160) -> Run:
         """Run the session file as an evaluation of that name."""
@@ -104,8 +139,12 @@ class SessionProject:
 
     def critic(self, output: str) -> str:
         """A critic that writes this, as a setting."""
-        self.project.write("reviewing.py", f"def review(prompt):\n    return {output!r}\n")
-        return "python:reviewing:review"
+        folder = Path(self.name).parent
+        # Each folder has a module of its own, since Python loads each name once.
+        module = "reviewing" if self.name == SESSION else f"reviewing_{folder.name}"
+        text = f"def review(prompt):\n    return {output!r}\n"
+        self.project.write(f"{module}.py" if self.name == SESSION else f"{folder}/{module}.py", text)
+        return f"python:{module}:review"
 
 
 def finding(

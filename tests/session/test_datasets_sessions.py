@@ -31,7 +31,7 @@ def test_bundled_sessions_pass_and_every_citation_exists(evaluation: Evaluation,
     report = tmp_path / "report"
     command = ["pytest", "--mcpeval", "datasets/sessions", "--mcpeval-name", name, "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [sys.executable, "-m", *command, "-n2", "--mcpeval-report", str(report)],
+        [sys.executable, "-m", *command, "--mcpeval-report", str(report)],
         cwd=ROOT,
         env={key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")},
         capture_output=True,

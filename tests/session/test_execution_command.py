@@ -63,7 +63,7 @@ def test_a_program_that_goes_on_after_its_budget_is_ended(
 
 
 def test_a_program_that_hangs_is_ended_by_the_wallclock(tmp_path: Path) -> None:
-    with guarded(tmp_path, reading(), minutes=0.05) as found:
+    with guarded(tmp_path, reading(), minutes=0.02) as found:
         before = children()
         outcome = carried_out(found, *PROGRAM, "hangs", CONFIG)
         assert children() <= before

@@ -5,14 +5,26 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_mcpeval.kinds.session.folder import folder_names
-from tests.session.evaluations import ECHO, SESSION, SUMMARY, SessionProject, call, finding, scenario
-from tests.session.test_sessions_run import outcomes
+from tests.session.evaluations import (
+    ECHO,
+    SESSION,
+    SUMMARY,
+    SessionProject,
+    call,
+    finding,
+    outcomes,
+    scenario,
+    session_in,
+    verdicts,
+)
+from tests.support import Project, Run
 
 NEVER = {**ECHO, "expect": [{"type": "contains", "value": "NEVER"}]}
 
@@ -26,7 +38,9 @@ def test_files_of_one_name_are_evaluations_of_their_own(tmp_path: Path) -> None:
     assert run.status == 1
     cases = {key: suite["cases"][0]["outcome"] for key, suite in run.report()["suites"].items()}
     assert cases == {"datasets/p/x.scenarios.yaml": "passed", "datasets/q/x.scenarios.yaml": "failed"}
-    assert len(list((tmp_path / "mcp-evals").iterdir())) == 2
+    found = {path.name for path in (tmp_path / "mcp-evals").iterdir()}
+    assert found == {f"mcp-eval-{name}" for name in folder_names("one", list(cases)).values()}
+    assert len(found) == 2
 
 
 def test_names_of_folders_tell_files_apart() -> None:
@@ -38,37 +52,63 @@ def test_names_of_folders_tell_files_apart() -> None:
     assert len({name.lower() for name in found.values()}) == 4
 
 
-@pytest.mark.parametrize(
-    ("changed", "is_same"),
-    [
-        ({"scenarios": [scenario(NEVER)]}, False),
-        ({"scenarios": [scenario(ECHO), scenario(ECHO)]}, False),
-        ({"scenarios": [scenario(ECHO, description="Something else")]}, False),
-        ({"scenarios": [scenario(ECHO, expect_abort="wallclock")]}, False),
-        ({"agent": "python:other:agent"}, False),
-        ({"gates": {"fail_on": "Minor"}, "critic": "file:kept.md"}, True),
-    ],
-    ids=["steps", "more", "description", "expect_abort", "agent", "judging"],
-)
-def test_only_the_same_scenarios_are_gone_on_with(
-    tmp_path: Path, changed: dict[str, Any], is_same: bool
-) -> None:
-    made = SessionProject.at(tmp_path)
-    assert made.run().status == 0
-    done = made.evaluation()
-    content = {"scenarios": [scenario(ECHO)], **changed}
-    made.session(*content.pop("scenarios"), **content)
-    complete = made.run("--mcpeval-resume")
-    done.write(status="critiquing")
-    unfinished = made.run("--mcpeval-resume")
-    if is_same:
-        assert (complete.status, unfinished.status) == (0, 0), complete.out + unfinished.out
-        return
-    assert (complete.status, unfinished.status) == (1, 1)
-    words = "has other scenarios or dispositions than the evaluation 'one' began with"
-    assert f"{words}: begin another one with --mcpeval-name" in complete.out
-    assert f"{words}: begin it anew with --mcpeval-restart" in unfinished.out
-    assert "AssertionError" not in complete.out + unfinished.out
+CHANGED: dict[str, dict[str, Any]] = {
+    "steps": {"scenarios": [scenario(NEVER)]},
+    "more": {"scenarios": [scenario(ECHO), scenario(ECHO)]},
+    "description": {"scenarios": [scenario(ECHO, description="Something else")]},
+    "expected": {"scenarios": [scenario(ECHO, expect_abort="wallclock")]},
+    "agent": {"agent": "python:other:agent"},
+    "judging": {"gates": {"fail_on": "Minor"}, "critic": "file:kept.md"},
+}
+"""What is changed in a session file once its evaluation is complete: only how it is judged may be."""
+
+
+@dataclass(frozen=True)
+class GoneOn:
+    """A run that went on with complete evaluations, and one that went on with unfinished ones."""
+
+    complete: Run
+    unfinished: Run
+
+
+@pytest.fixture(scope="module")
+def gone_on(tmp_path_factory: pytest.TempPathFactory) -> GoneOn:
+    """Evaluations of session files that were changed since, one in each folder."""
+    project = Project.at(tmp_path_factory.mktemp("changed"))
+
+    def run(part: str, *more: str) -> Run:
+        arguments = ("--mcpeval-name", "one", "--mcpeval-report", f"{part}/report", *more)
+        done = project.run("datasets", *arguments, columns=160, HOME=str(project.path))
+        return Run(project.path / part, done.status, done.out, done.err)
+
+    made = {folder: SessionProject.within(project, folder) for folder in CHANGED}
+    begun = run("begun")
+    assert begun.status == 0, begun.out
+    for folder, changed in CHANGED.items():
+        content = {"scenarios": [scenario(ECHO)], **changed}
+        made[folder].session(*content.pop("scenarios"), **content)
+    complete = run("complete", "--mcpeval-resume")
+    for folder, one in made.items():
+        one.evaluation(f"one-{folder}").write(status="critiquing")
+    return GoneOn(complete, run("unfinished", "--mcpeval-resume"))
+
+
+@pytest.mark.parametrize("folder", [folder for folder in CHANGED if folder != "judging"])
+def test_only_the_same_scenarios_are_gone_on_with(gone_on: GoneOn, folder: str) -> None:
+    words = f"has other scenarios or dispositions than the evaluation 'one-{folder}' began with"
+    advices = ("begin another one with --mcpeval-name", "begin it anew with --mcpeval-restart")
+    for run, advice in zip((gone_on.complete, gone_on.unfinished), advices, strict=True):
+        assert run.status == 1
+        assert "passed" not in outcomes(run, session_in(folder)).values()
+        assert f"{words}: {advice}" in run.out
+        assert "AssertionError" not in run.out
+
+
+def test_what_is_judged_in_another_way_is_gone_on_with(gone_on: GoneOn) -> None:
+    for run in (gone_on.complete, gone_on.unfinished):
+        judged = session_in("judging")
+        assert outcomes(run, judged) == {"S1": "passed", "report": "passed"}, run.out
+        assert {"failed", "error"}.isdisjoint(verdicts(run, judged).values())
 
 
 def test_budgets_of_the_command_line_count_when_a_run_goes_on(tmp_path: Path) -> None:

@@ -1,9 +1,15 @@
-"""Session files run through pytest: outcomes of items, gates, reports, and who carries out what."""
+"""Session files run through pytest: outcomes of items, gates, reports, and who carries out what.
+
+Most session files are run together, serially (`together`). Each has a folder and a server of its own.
+"""
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,19 +17,216 @@ from tests.session.evaluations import (
     ECHO,
     SESSION,
     SUMMARY,
+    Evaluation,
     SessionProject,
     call,
     finding,
+    outcomes,
     scenario,
+    session_in,
+    verdicts,
 )
-from tests.support import Run
+from tests.support import SERVER, Project, Run
 
 MODES = [["-p", "no:xdist"], ["-n0"], ["-n2"]]
+READ_ONLY = {"dispositions": {"tiny": "read_only"}}
+READING_SLEEP = SERVER.replace('"""Take a while;', '"""Read-only. Take a while;')
+OUTSIDE = call("repeat", text="outside", times=2)
+SECRET = "ghp_" + "a1B2" * 9
+WALLCLOCK = {"expect_abort": "wallclock"}
+NO_PROGRAM = {"broken": {"command": "no-such-program-anywhere"}}
+OLD = finding("MAJOR", summary="first words")
+
+SECRETS = (
+    "ghp_abcdefghij1234567890",
+    "ada@example.com",
+    "abc123secretvalue",
+    "hunter2",
+    "sk-live-a1b2c3d4e5f6g7h8",
+)
 
 
-def outcomes(run: Run) -> dict[str, str]:
-    """Case → outcome, from ``report.json``."""
-    return {case["id"]: case["outcome"] for case in run.report()["suites"][SESSION]["cases"]}
+READ_ONLY_TOOLS = """
+
+from mcp.types import ToolAnnotations
+
+
+@server.tool(annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
+def git_status() -> str:
+    return "clean"
+
+
+@server.tool(annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
+def git_diff() -> str:
+    return "none"
+"""
+
+
+WRAPPED = """
+
+
+@server.tool()
+def find_issues(count: int) -> list[dict[str, Any]]:
+    return [{"id": n, "title": "x"} for n in range(count)]
+
+
+@server.tool()
+def find_one(many: bool) -> dict[str, Any] | list[dict[str, Any]]:
+    return [{"id": 1}] if many else {"id": 1}
+"""
+
+
+def made_in(path: Path) -> Project:
+    """A project without a server for all."""
+    project = Project.at(path)
+    project.write_json(".mcp.json", {"mcpServers": {}})
+    return project
+
+
+def carried_out(project: Project, *arguments: str) -> Run:
+    """Run session files as evaluations whose names begin with ``one``."""
+    return project.run(*arguments, "--mcpeval-name", "one", columns=160, HOME=str(project.path))
+
+
+def evaluation(run: Run, folder: str) -> Evaluation:
+    """The evaluation of a session file that was run with others."""
+    return Evaluation(run.path / "mcp-evals" / f"mcp-eval-one-{folder}")
+
+
+@pytest.fixture(scope="module")
+def blessed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A baseline with one finding."""
+    made = SessionProject.at(tmp_path_factory.mktemp("blessed"))
+    made.session(critic=made.critic(OLD + SUMMARY), baseline="baseline.json")
+    run = made.run("--mcpeval-bless", name="a")
+    assert run.status == 0, run.out
+    assert "blessed datasets/baseline.json" in run.out
+    return made.project.path / "datasets" / "baseline.json"
+
+
+def aborted(project: Project) -> None:
+    """Files whose scenarios are aborted."""
+    SessionProject.within(
+        project,
+        "aborts",
+        scenario(ECHO, ECHO, ECHO),
+        scenario(ECHO, call("repeat", text="hello", times=2)),
+        scenario({**OUTSIDE, "refused": True}, expect_abort="safety_abort"),
+        scenario(OUTSIDE),
+        scenario(ECHO, expect_abort="safety_abort"),
+        call_budget=2,
+    )
+    SessionProject.within(
+        project,
+        "late",
+        scenario(call("sleep", seconds=1.2), ECHO),
+        scenario(ECHO),
+        scenario(ECHO),
+        dispositions={"tiny": {"disposition": "sandboxed", "test_resources": ["hello"]}},
+        wallclock_budget=0.015,
+        source=READING_SLEEP,
+    )
+    woken = {**call("sleep", seconds=1.5), "expect": [{"type": "contains", "value": "woke"}]}
+    SessionProject.within(
+        project,
+        "foreseen",
+        scenario(woken, **WALLCLOCK),
+        scenario(ECHO, targets_mcps=["broken"], **WALLCLOCK),
+        scenario(ECHO, targets_mcps=["broken"]),
+        dispositions={"tiny": "read_only", "broken": "read_only"},
+        wallclock_budget=0.01,
+        source=READING_SLEEP,
+        servers=NO_PROGRAM,
+    )
+
+
+def of_servers(project: Project) -> None:
+    """Files whose servers are odd, or break, or give secrets away."""
+    program = f"import sys; sys.exit('bad token {SECRETS[0]} for {SECRETS[1]}, https://u:{SECRETS[3]}@h/x')"
+    project.write("broken.py", program)
+    header = f"Authorization: Bearer {SECRETS[2]}"
+    words = ["broken.py", "--header", header, f"https://u:{SECRETS[3]}@h/x", SECRETS[4]]
+    broken = {"command": sys.executable, "args": words, "cwd": str(project.path)}
+    leaking = SessionProject.within(
+        project, "leaking", scenario(ECHO, targets_mcps=["broken"]), servers={"broken": broken}
+    )
+    leaking.session(
+        scenario(ECHO, targets_mcps=["broken"]),
+        dispositions={"tiny": "read_only", "broken": "read_only"},
+        critic=leaking.critic(finding() + SUMMARY),
+    )
+    SessionProject.within(
+        project,
+        "telling",
+        scenario({**ECHO, "expect": [{"type": "equals", "value": "else"}]}),
+        source=SERVER.replace("    return text\n", f'    return text + " {SECRET}"\n', 1),
+    )
+    SessionProject.within(
+        project,
+        "hinting",
+        scenario(*[call("git_status"), call("git_diff")] * 5),
+        source=SERVER + READ_ONLY_TOOLS,
+        **READ_ONLY,
+    )
+    calls = [call("find_issues", count=count) for count in (0, 3)]
+    ones = [call("find_one", many=many) for many in (False, True)]
+    source = (SERVER + WRAPPED).replace("    return [{", '    """Read-only."""\n    return [{')
+    SessionProject.within(project, "shapes", scenario(*calls, *ones), source=source, **READ_ONLY)
+    sandboxed = {"disposition": "sandboxed", "test_resources": ["hello"]}
+    SessionProject.within(
+        project,
+        "absent",
+        scenario(ECHO),
+        scenario(ECHO, targets_mcps=["tiny", "broken"]),
+        dispositions={"tiny": sandboxed, "broken": "read_only"},
+        servers=NO_PROGRAM,
+    )
+    nothing = SessionProject.within(project, "nothing", scenario(ECHO, targets_mcps=[]), dispositions=None)
+    (project.path / nothing.name).with_name("mcpeval.yaml").unlink()
+
+
+def of_critics(project: Project, baseline: Path) -> None:
+    """Files whose critics find something, or say nothing of use."""
+    minors = finding("MINOR", summary="a") + finding("MINOR", summary="b")
+    counted: dict[str, tuple[str, dict[str, Any]]] = {
+        "counted": (
+            finding("CRITICAL") + minors + SUMMARY,
+            {"gates": {"max_findings": {"Minor": 1, "Major": 0}}},
+        ),
+        "never": (finding("CRITICAL") + minors + SUMMARY, {"gates": {"fail_on": "never"}}),
+        "suggested": (finding("SUGGESTION") + SUMMARY, {"gates": {"fail_on": "Suggestion"}}),
+        "unusable": ("I have no idea.", {}),
+    }
+    held: dict[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
+        "reworded": (finding("MAJOR", summary="the same in other words") + SUMMARY, []),
+        "grown": (OLD + finding("MAJOR", summary="another") + SUMMARY, []),
+        "otherwise": (OLD, [scenario(ECHO, description="Something else")]),
+    }
+    for folder, (output, settings) in counted.items():
+        made = SessionProject.within(project, folder)
+        made.session(critic=made.critic(output), **settings)
+    for folder, (output, scenarios) in held.items():
+        made = SessionProject.within(project, folder)
+        made.session(*scenarios, critic=made.critic(output), baseline="baseline.json")
+        shutil.copy(baseline, (project.path / made.name).parent)
+
+    project.write("datasets/command/critic.sh", f"cat > got.txt; printf '%s' '{finding()}{SUMMARY}'")
+    SessionProject.within(
+        project, "command", critic={"command": ["sh", "command/critic.sh"], "directory": ".."}
+    )
+    SessionProject.within(project, "kept", critic="file:kept.md")
+    project.write("datasets/kept/kept.md", finding("MINOR") + SUMMARY)
+    SessionProject.within(project, "broken", critic={"command": ["sh", "-c", "echo worn out >&2; exit 3"]})
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory, blessed: Path) -> Run:
+    """All these files, run together."""
+    project = made_in(tmp_path_factory.mktemp("together"))
+    aborted(project)
+    of_servers(project)
+    of_critics(project, blessed)
+    return carried_out(project, "datasets", "-v", "--mcpeval-report", "report")
 
 
 @pytest.mark.parametrize("mode", MODES, ids=" ".join)
@@ -52,18 +255,12 @@ def test_scenarios_run_in_order_and_the_report_is_written(tmp_path: Path, mode: 
     assert "mcp__tiny__echo" in str(rows[f"{SESSION}::S2"])
 
 
-def test_abort_reasons_are_in_the_outcome(tmp_path: Path) -> None:
-    made = SessionProject.at(
-        tmp_path,
-        scenario(ECHO, ECHO, ECHO),
-        scenario(ECHO, call("repeat", text="hello", times=2)),
-        scenario({**call("repeat", text="outside", times=2), "refused": True}, expect_abort="safety_abort"),
-        scenario(call("repeat", text="outside", times=2)),
-        scenario(ECHO, expect_abort="safety_abort"),
-    )
-    run = made.run("--mcpeval-call-budget", "2", "--mcpeval-report", "report")
-    assert run.status == 1
-    assert outcomes(run) == {
+# Each of those that are run together
+
+
+def test_abort_reasons_are_in_the_outcome(together: Run) -> None:
+    assert together.status == 1
+    assert outcomes(together, session_in("aborts")) == {
         "S1": "failed",
         "S2": "passed",
         "S3": "passed",
@@ -71,185 +268,89 @@ def test_abort_reasons_are_in_the_outcome(tmp_path: Path) -> None:
         "S5": "failed",
         "report": "passed",
     }
-    assert "aborted (call_budget): its call budget was exceeded" in run.out
-    assert "aborted (safety_abort): a call could not be shown to be within what is allowed" in run.out
-    assert "expected to be aborted (safety_abort), but was carried out" in run.out
-    assert "S4-001 __blocked__" in run.out
-    done = made.evaluation()
+    assert "aborted (call_budget): its call budget was exceeded" in together.out
+    assert "aborted (safety_abort): a call could not be shown to be within what is allowed" in together.out
+    assert "expected to be aborted (safety_abort), but was carried out" in together.out
+    assert "S4-001 __blocked__" in together.out
+    done = evaluation(together, "aborts")
     reasons = [entry["abort_reason"] for entry in done.state["execution"]]
     assert reasons == ["call_budget", None, "safety_abort", "safety_abort", None]
     assert done.state["config"]["call_budget_per_scenario"] == 2
     assert "**Scenarios run:** 5 (3 aborted)" in done.report
 
 
-def test_the_wallclock_ends_all_scenarios_to_come(tmp_path: Path) -> None:
-    made = SessionProject.at(
-        tmp_path,
-        scenario(call("sleep", seconds=1.2), ECHO),
-        scenario(ECHO),
-        scenario(ECHO),
-        wallclock_budget=0.015,
-    )
-    made.session(
-        scenario(call("sleep", seconds=1.2), ECHO),
-        scenario(ECHO),
-        scenario(ECHO),
-        dispositions={"tiny": {"disposition": "sandboxed", "test_resources": ["hello"]}},
-        wallclock_budget=0.015,
-    )
-    made.project.write(
-        "server.py",
-        (tmp_path / "server.py").read_text().replace('"""Take a while;', '"""Read-only. Take a while;'),
-    )
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 1
-    first, *others = made.evaluation().state["execution"]
+def test_the_wallclock_ends_all_scenarios_to_come(together: Run) -> None:
+    assert set(outcomes(together, session_in("late")).values()) >= {"failed"}
+    first, *others = evaluation(together, "late").state["execution"]
     assert (first["status"], first["abort_reason"], first["call_count"]) == ("aborted", "wallclock", 1)
+    assert len(others) == 2
     for entry in others:
         assert (entry["status"], entry["abort_reason"], entry["call_count"]) == ("aborted", "wallclock", 0)
         assert entry["started"] == entry["ended"]
-    tools = [line["tool"] for line in made.evaluation().transcript]
+    tools = [line["tool"] for line in evaluation(together, "late").transcript]
     assert tools.count("__wallclock_abort__") == 1
-    assert "aborted (wallclock): the time of the whole session was over" in run.out
+    assert "aborted (wallclock): the time of the whole session was over" in together.out
 
 
-def test_an_expected_wallclock_leaves_nothing_to_complain_of(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    made.project.write_json("datasets/mcpeval.yaml", {"servers": {"broken": {"command": "no-such-program"}}})
-    wallclock = {"expect_abort": "wallclock"}
-    made.session(
-        scenario(
-            {**call("sleep", seconds=1.5), "expect": [{"type": "contains", "value": "woke"}]}, **wallclock
-        ),
-        scenario(ECHO, targets_mcps=["broken"], **wallclock),
-        scenario(ECHO, targets_mcps=["broken"]),
-        dispositions={"tiny": "read_only", "broken": "read_only"},
-        wallclock_budget=0.01,
-    )
-    source = (tmp_path / "server.py").read_text()
-    made.project.write("server.py", source.replace('"""Take a while;', '"""Read-only. Take a while;'))
-    run = made.run("--mcpeval-report", "report")
-    assert outcomes(run) == {"S1": "passed", "S2": "passed", "S3": "failed", "report": "passed"}
-    reasons = [entry["abort_reason"] for entry in made.evaluation().state["execution"]]
+def test_an_expected_wallclock_leaves_nothing_to_complain_of(together: Run) -> None:
+    found = outcomes(together, session_in("foreseen"))
+    assert found == {"S1": "passed", "S2": "passed", "S3": "failed", "report": "passed"}
+    reasons = [entry["abort_reason"] for entry in evaluation(together, "foreseen").state["execution"]]
     assert reasons == ["wallclock"] * 3
 
 
-SECRETS = (
-    "ghp_abcdefghij1234567890",
-    "ada@example.com",
-    "abc123secretvalue",
-    "hunter2",
-    "sk-live-a1b2c3d4e5f6g7h8",
-)
-
-
-def test_no_credential_of_a_server_reaches_the_disk(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    program = f"import sys; sys.exit('bad token {SECRETS[0]} for {SECRETS[1]}, https://u:{SECRETS[3]}@h/x')"
-    made.project.write("broken.py", program)
-    header = f"Authorization: Bearer {SECRETS[2]}"
-    words = ["broken.py", "--header", header, f"https://u:{SECRETS[3]}@h/x", SECRETS[4]]
-    broken = {"command": sys.executable, "args": words, "cwd": str(tmp_path)}
-    made.project.write_json("datasets/mcpeval.yaml", {"servers": {"broken": broken}})
-    made.session(
-        scenario(ECHO, targets_mcps=["broken"]),
-        dispositions={"tiny": "read_only", "broken": "read_only"},
-        critic=made.critic(finding() + SUMMARY),
-    )
-    assert made.run().status == 1
-    done = made.evaluation()
+def test_no_credential_of_a_server_reaches_the_disk(together: Run) -> None:
+    done = evaluation(together, "leaking")
     (problem,) = [one["listing_problem"] for one in done.state["attached_mcps"] if one["name"] == "broken"]
     assert "its last words: bad" in problem
     assert "did not start" in done.state["execution"][0]["outcome"]["error"]
+    assert outcomes(together, session_in("leaking"))["S1"] == "error"
     texts = {path.name: path.read_text() for path in done.path.iterdir() if path.is_file()}
     assert {"state.json", "report.md", "report.html"} <= texts.keys()
     found = [(name, secret) for name, text in texts.items() for secret in SECRETS if secret in text]
     assert found == []
 
 
-READ_ONLY_TOOLS = """
-
-from mcp.types import ToolAnnotations
-
-
-@server.tool(annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
-def git_status() -> str:
-    return "clean"
-
-
-@server.tool(annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
-def git_diff() -> str:
-    return "none"
-"""
+def test_no_credential_of_an_answer_reaches_the_disk(together: Run) -> None:
+    assert outcomes(together, session_in("telling"))["S1"] == "failed"
+    assert "✗ step 1" in together.out or "✗" in together.out
+    done = evaluation(together, "telling")
+    files = [*done.path.iterdir(), *(together.path / "report").iterdir()]
+    assert len(files) >= 7
+    assert [path.name for path in files if path.is_file() and SECRET in path.read_text()] == []
+    assert SECRET not in together.out
 
 
-def test_the_critic_knows_what_servers_say_of_their_tools(tmp_path: Path) -> None:
-    made = SessionProject.at(
-        tmp_path, scenario(*[call("git_status"), call("git_diff")] * 5), dispositions={"tiny": "read_only"}
-    )
-    made.project.write("server.py", (tmp_path / "server.py").read_text() + READ_ONLY_TOOLS)
-    run = made.run()
-    assert "2 Critical" in run.out
-    findings = made.evaluation().state["critic_findings"]
+def test_the_critic_knows_what_servers_say_of_their_tools(together: Run) -> None:
+    findings = evaluation(together, "hinting").state["critic_findings"]
+    assert [one["severity"] for one in findings].count("Critical") == 2
     assert {one["dimension"] for one in findings} == {"redundant_calls"}
+    assert "2 Critical" in together.out
 
 
-WRAPPED = """
-
-
-@server.tool()
-def find_issues(count: int) -> list[dict[str, Any]]:
-    return [{"id": n, "title": "x"} for n in range(count)]
-
-
-@server.tool()
-def find_one(many: bool) -> dict[str, Any] | list[dict[str, Any]]:
-    return [{"id": 1}] if many else {"id": 1}
-"""
-
-
-def test_shapes_are_those_of_what_tools_return(tmp_path: Path) -> None:
-    calls = [call("find_issues", count=count) for count in (0, 3)]
-    ones = [call("find_one", many=many) for many in (False, True)]
-    made = SessionProject.at(tmp_path, scenario(*calls, *ones), dispositions={"tiny": "read_only"})
-    source = (tmp_path / "server.py").read_text() + WRAPPED
-    made.project.write("server.py", source.replace("    return [{", '    """Read-only."""\n    return [{'))
-    assert made.run().status == 0
-    shapes = [line["result_shape"] for line in made.evaluation().transcript]
+def test_shapes_are_those_of_what_tools_return(together: Run) -> None:
+    assert set(outcomes(together, session_in("shapes")).values()) == {"passed"}
+    done = evaluation(together, "shapes")
+    shapes = [line["result_shape"] for line in done.transcript]
     assert shapes[:2] == ["array[0]", "array[3] of {id,title}"]
-    (found,) = made.evaluation().state["critic_findings"]
+    (found,) = done.state["critic_findings"]
     assert found["summary"] == "`find_one` answers in different shapes: array, object"
 
 
-def test_a_server_that_does_not_start_is_an_error_where_it_is_meant_and_a_caveat(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    broken = {"command": "no-such-program-anywhere"}
-    made.project.write_json("datasets/mcpeval.yaml", {"servers": {"broken": broken}})
-    made.session(
-        scenario(ECHO),
-        scenario(ECHO, targets_mcps=["tiny", "broken"]),
-        dispositions={
-            "tiny": {"disposition": "sandboxed", "test_resources": ["hello"]},
-            "broken": "read_only",
-        },
-    )
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 1
-    assert outcomes(run) == {"S1": "passed", "S2": "error", "report": "passed"}
-    assert "no-such-program-anywhere" in run.out
-    caveats = "\n".join(made.evaluation().section("Caveats"))
+def test_a_server_that_does_not_start_is_an_error_where_it_is_meant_and_a_caveat(together: Run) -> None:
+    found = outcomes(together, session_in("absent"))
+    assert found == {"S1": "passed", "S2": "error", "report": "passed"}
+    assert "no-such-program-anywhere" in together.out
+    caveats = "\n".join(evaluation(together, "absent").section("Caveats"))
     assert "the tools of broken are not enumerable" in caveats
     assert "S2 could not be carried out" in caveats
 
 
-def test_without_servers_the_report_says_that_there_is_nothing(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path, scenario(ECHO, targets_mcps=[]), dispositions=None)
-    made.project.write_json(".mcp.json", {"mcpServers": {}})
-    run = made.run("-v")
-    assert run.status == 0
-    assert "No MCPs attached — nothing to evaluate" in run.out
-    assert "NO SERVERS" in run.line_with("::S1 ")
-    done = made.evaluation()
+def test_without_servers_the_report_says_that_there_is_nothing(together: Run) -> None:
+    assert "No MCPs attached — nothing to evaluate" in together.out
+    assert "NO SERVERS" in together.line_with(f"{session_in('nothing')}::S1 ")
+    assert {"failed", "error"}.isdisjoint(outcomes(together, session_in("nothing")).values())
+    done = evaluation(together, "nothing")
     assert (done.state["status"], done.state["attached_mcps"], done.transcript_exists) == (
         "complete",
         [],
@@ -258,85 +359,62 @@ def test_without_servers_the_report_says_that_there_is_nothing(tmp_path: Path) -
     assert "No MCPs attached — nothing to evaluate" in done.report
 
 
-def test_findings_are_judged_by_gates(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    output = finding("CRITICAL") + finding("MINOR", summary="a") + finding("MINOR", summary="b") + SUMMARY
-    made.session(critic=made.critic(output), gates={"max_findings": {"Minor": 1, "Major": 0}})
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 1
-    assert outcomes(run) == {"S1": "passed", "report": "passed"}
-    assert run.gates() == {
-        "tiny.scenarios::fail_on": "failed",
-        "tiny.scenarios::max_major": "passed",
-        "tiny.scenarios::max_minor": "failed",
+def test_findings_are_judged_by_gates(together: Run) -> None:
+    assert outcomes(together, session_in("counted")) == {"S1": "passed", "report": "passed"}
+    assert verdicts(together, session_in("counted")) == {
+        "fail_on": "failed",
+        "max_major": "passed",
+        "max_minor": "failed",
     }
-    assert "F1 [Critical] tiny: too many calls (S1-001)" in run.out
-    made.session(critic=made.critic(output), gates={"fail_on": "never"})
-    assert made.run(name="two").status == 0
-    made.session(critic=made.critic(finding("SUGGESTION") + SUMMARY), gates={"fail_on": "Suggestion"})
-    assert made.run(name="three").status == 1
+    assert "F1 [Critical] tiny: too many calls (S1-001)" in together.out
+    assert "failed" not in verdicts(together, session_in("never")).values()
+    assert verdicts(together, session_in("suggested")) == {"fail_on": "failed"}
 
 
-def test_new_findings_against_a_committed_baseline(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    old = finding("MAJOR", summary="first words")
-    made.session(critic=made.critic(old + SUMMARY), baseline="baseline.json")
-    blessed = made.run("--mcpeval-bless", name="a")
-    assert blessed.status == 0, blessed.out
-    assert "blessed datasets/baseline.json" in blessed.out
-    made.critic(finding("MAJOR", summary="the same in other words") + SUMMARY)
-    assert made.run(name="b").status == 0
-    made.critic(old + finding("MAJOR", summary="another") + SUMMARY)
-    run = made.run(name="c")
-    assert run.status == 1
-    assert "1 findings that the baseline has not: F2 [Major] tiny: another (S1-001)" in run.out
-    made.session(
-        scenario(ECHO, description="Something else"), critic=made.critic(old), baseline="baseline.json"
-    )
-    assert "made from other scenarios or dispositions" in made.run(name="d").out
+def test_new_findings_against_a_committed_baseline(together: Run) -> None:
+    assert set(verdicts(together, session_in("reworded")).values()) == {"passed"}
+    assert "failed" in verdicts(together, session_in("grown")).values()
+    assert "1 findings that the baseline has not: F2 [Major] tiny: another (S1-001)" in together.out
+    assert "error" in verdicts(together, session_in("otherwise")).values()
+    assert "made from other scenarios or dispositions" in together.out
 
 
-def test_a_critic_without_usable_output_fails_and_its_words_are_kept(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    made.session(critic=made.critic("I have no idea."))
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 1
-    assert "the critic's output cannot be read" in run.out
-    assert "it is kept in mcp-evals/mcp-eval-one/critic-output.md" in run.out
-    assert run.gates() == {"tiny.scenarios::fail_on": "error"}
-    done = made.evaluation()
+def test_a_critic_without_usable_output_fails_and_its_words_are_kept(together: Run) -> None:
+    unusable = session_in("unusable")
+    place = "mcp-evals/mcp-eval-one-unusable/critic-output.md"
+    assert "the critic's output cannot be read" in together.out
+    assert f"it is kept in {place}" in together.out
+    assert verdicts(together, unusable) == {"fail_on": "error"}
+    done = evaluation(together, "unusable")
     assert done.state["status"] == "critic_failed"
-    assert done.state["critic_failure_path"] == "mcp-evals/mcp-eval-one/critic-output.md"
+    assert done.state["critic_failure_path"] == place
     assert (done.path / "critic-output.md").read_text() == "I have no idea."
     assert not (done.path / "report.md").exists()
     (done.path / "critic-output.md").write_text(finding() + SUMMARY)
-    again = made.run("--mcpeval-resume")
+    arguments = ("--mcpeval-resume", "--mcpeval-name", "one-unusable")
+    again = Project(together.path).run(unusable, *arguments, HOME=str(together.path))
     assert again.status == 0, again.out
-    assert [one["severity"] for one in made.evaluation().state["critic_findings"]] == ["Major"]
+    assert [one["severity"] for one in done.state["critic_findings"]] == ["Major"]
     assert len(done.transcript) == 1
 
 
-def test_critics_of_other_kinds(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    made.project.write("critic.sh", f"cat > got.txt; printf '%s' '{finding()}{SUMMARY}'")
-    made.session(critic={"command": ["sh", "critic.sh"], "directory": ".."})
-    assert made.run(name="command").status == 0
-    prompt = (tmp_path / "got.txt").read_text()
-    folder = made.evaluation("command").path
+def test_critics_of_other_kinds(together: Run) -> None:
+    assert {"failed", "error"}.isdisjoint(verdicts(together, session_in("command")).values())
+    prompt = (together.path / "datasets" / "got.txt").read_text()
+    folder = evaluation(together, "command").path
     assert (
         f"Transcript: {folder / 'transcript.jsonl'}\nState: {folder / 'state.json'}\nAttached MCPs: tiny"
         in prompt
     )
-    made.project.write("datasets/kept.md", finding("MINOR") + SUMMARY)
-    made.session(critic="file:kept.md")
-    assert made.run(name="file").status == 0
-    assert made.evaluation("file").state["critic_findings"][0]["severity"] == "Minor"
-    made.session(critic={"command": ["sh", "-c", "echo broken >&2; exit 3"]})
-    failed = made.run(name="failed")
-    assert failed.status == 1
-    assert "ended with status 3" in failed.out
-    assert "broken" in failed.out
-    assert made.evaluation("failed").state["status"] == "critiquing"
+    assert {"failed", "error"}.isdisjoint(verdicts(together, session_in("kept")).values())
+    assert evaluation(together, "kept").state["critic_findings"][0]["severity"] == "Minor"
+    assert "error" in verdicts(together, session_in("broken")).values()
+    assert "ended with status 3" in together.out
+    assert "worn out" in together.out
+    assert evaluation(together, "broken").state["status"] == "critiquing"
+
+
+# Runs of their own
 
 
 def test_a_partial_run_writes_no_report_and_can_be_gone_on_with(tmp_path: Path) -> None:
@@ -351,39 +429,6 @@ def test_a_partial_run_writes_no_report_and_can_be_gone_on_with(tmp_path: Path) 
     assert "S1, S3 not carried out yet" in too_early.out
     assert made.run("--mcpeval-resume").status == 0
     assert [line["id"] for line in made.evaluation().transcript] == ["S2-001", "S1-001", "S3-001"]
-
-
-def test_several_files_of_one_run_have_folders_of_their_own(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    made.session(scenario(ECHO), name="datasets/other.scenarios.yaml")
-    assert made.run("-n2").status == 0
-    names = sorted(path.name for path in (tmp_path / "mcp-evals").iterdir())
-    assert names == ["mcp-eval-one-other", "mcp-eval-one-tiny"]
-
-
-def test_evaluations_are_named_by_date_and_time(tmp_path: Path) -> None:
-    made = SessionProject.at(tmp_path)
-    run = made.project.run("datasets", "-n2")
-    assert run.status == 0
-    (folder,) = (tmp_path / "mcp-evals").iterdir()
-    assert folder.name.removeprefix("mcp-eval-").replace("-", "").isdecimal()
-
-
-def test_no_credential_of_an_answer_reaches_the_disk(tmp_path: Path) -> None:
-    secret = "ghp_" + "a1B2" * 9
-    step = {**call("echo", text="hello"), "expect": [{"type": "equals", "value": "else"}]}
-    made = SessionProject.at(tmp_path, scenario(step))
-    source = (tmp_path / "server.py").read_text()
-    made.project.write(
-        "server.py", source.replace("    return text\n", f'    return text + " {secret}"\n', 1)
-    )
-    run = made.run("--mcpeval-report", "report")
-    assert run.status == 1
-    assert "✗ step 1" in run.out or "✗" in run.out
-    files = [*made.evaluation().path.iterdir(), *(tmp_path / "report").iterdir()]
-    assert len(files) >= 7
-    assert [path.name for path in files if path.is_file() and secret in path.read_text()] == []
-    assert secret not in run.out
 
 
 AGENT = """
@@ -409,28 +454,45 @@ def my_critic():
 """
 
 
-@pytest.mark.parametrize("mode", [["-n0"], ["-n2"]], ids=" ".join)
-def test_agents_and_critics_from_fixtures(tmp_path: Path, mode: list[str]) -> None:
-    made = SessionProject.at(tmp_path)
+def of_agents(path: Path) -> SessionProject:
+    """A session file whose agent and critic are fixtures."""
+    text = '"""Return the text."""'
+    made = SessionProject.at(path)
+    made.project.write("server.py", SERVER.replace(text, '"""Read-only. Return the text."""'))
     made.project.write("conftest.py", AGENT)
     made.project.write("datasets/tasks.txt", "# What is to be done\n\nSay hello\nSay it again\n")
-    made.project.write_json(
-        SESSION,
-        {
-            "dispositions": {"tiny": "read_only"},
-            "approval": "approve",
-            "agent": "fixture:my_agent",
-            "critic": "fixture:my_critic",
-            "scenarios": "tasks.txt",
-        },
-    )
-    text = '"""Return the text."""'
-    source = (tmp_path / "server.py").read_text().replace(text, '"""Read-only. Return the text."""')
-    made.project.write("server.py", source)
-    run = made.run(*mode, "--mcpeval-report", "report")
+    settings = {
+        "dispositions": {"tiny": "read_only"},
+        "approval": "approve",
+        "agent": "fixture:my_agent",
+        "critic": "fixture:my_critic",
+        "scenarios": "tasks.txt",
+    }
+    made.project.write_json(SESSION, settings)
+    return made
+
+
+def assert_agents_did_it(run: Run, done: Evaluation) -> None:
     assert run.status == 0, run.out
-    cases = run.report()["suites"][SESSION]["cases"]
-    assert [case["id"] for case in cases] == ["S1", "S2", "report"]
-    outcomes_on_disk = [entry["outcome"]["answer"] for entry in made.evaluation().state["execution"]]
-    assert outcomes_on_disk == ["did: Say hello", "did: Say it again"]
-    assert made.evaluation().state["critic_summary"] == "Fine."
+    assert outcomes(run) == dict.fromkeys(["S1", "S2", "report"], "passed")
+    answers = [entry["outcome"]["answer"] for entry in done.state["execution"]]
+    assert answers == ["did: Say hello", "did: Say it again"]
+    assert done.state["critic_summary"] == "Fine."
+
+
+def test_agents_and_critics_from_fixtures(tmp_path: Path) -> None:
+    made = of_agents(tmp_path)
+    assert_agents_did_it(made.run("-n0", "--mcpeval-report", "report"), made.evaluation())
+
+
+def test_several_files_on_workers_have_folders_of_their_own_named_by_date_and_time(tmp_path: Path) -> None:
+    made = of_agents(tmp_path)
+    made.session(scenario(ECHO), name="datasets/other.scenarios.yaml")
+    run = made.project.run("datasets", "-n2", "--mcpeval-report", "report")
+    other, tiny = sorted((tmp_path / "mcp-evals").iterdir(), key=lambda path: path.name.rpartition("-")[2])
+    date, _, label = other.name.removeprefix("mcp-eval-").rpartition("-")
+    assert label == "other"
+    assert date.replace("-", "").isdecimal()
+    assert tiny.name == f"mcp-eval-{date}-tiny"
+    assert_agents_did_it(run, Evaluation(tiny))
+    assert Evaluation(other).state["status"] == "complete"

@@ -1,0 +1,78 @@
+"""What becomes of an evaluation that is there already: begun, gone on with, read, or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.opening import Opening, opening
+from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
+from pytest_mcpeval.kinds.session.state import Config, State
+
+FILE = "datasets/tiny.scenarios.yaml"
+
+
+def state(**fields: Any) -> State:
+    """The state of an evaluation that an earlier run left."""
+    config = Config(scenarios_file=FILE)
+    known = {"eval_name": "one", "run_id": "first", "started": "2026-01-01T00:00:00Z", "config": config}
+    return State.model_construct(**{**known, **fields})
+
+
+def options(**fields: Any) -> SessionOptions:
+    return SessionOptions("one", run_id="second", **fields)
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "expected"),
+    [
+        (None, options(), "begin"),
+        (None, options(resume=True), "begin"),
+        (state(status="executing", run_id="second"), options(), "go_on"),
+        (state(status="scoped"), options(), "begin"),
+        (state(status="scoping"), options(resume=True), "begin"),
+        (state(status="critiquing"), options(resume=True), "resume"),
+        (state(status="critiquing"), options(restart=True), "begin_anew"),
+        (state(status="complete"), options(resume=True), "read"),
+    ],
+)
+def test_what_is_done(found: State | None, asked: SessionOptions, expected: Opening) -> None:
+    assert opening(found, asked, FILE) == expected
+
+
+@pytest.mark.parametrize("asked", [options(), options(restart=True)])
+def test_what_is_complete_is_not_overwritten(asked: SessionOptions) -> None:
+    with pytest.raises(TargetError, match="'one' is complete, and is not overwritten"):
+        opening(state(status="complete"), asked, FILE)
+
+
+def test_what_is_unfinished_is_not_gone_on_with_unasked() -> None:
+    with pytest.raises(TargetError) as raised:
+        opening(state(status="critiquing"), options(), FILE)
+    assert "is unfinished, its status is 'critiquing'" in str(raised.value)
+    assert "--mcpeval-resume --mcpeval-name one" in str(raised.value)
+
+
+@pytest.mark.parametrize("asked", [options(), options(resume=True), options(restart=True)])
+def test_the_evaluation_of_another_file_is_left_alone(asked: SessionOptions) -> None:
+    with pytest.raises(TargetError, match=f"belongs to {FILE}"):
+        opening(state(status="critiquing"), asked, "datasets/big.scenarios.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "resume", "restart", "message"),
+    [
+        (None, True, False, "say which evaluation with --mcpeval-name"),
+        ("one", True, True, "expected one of them"),
+        (None, True, True, "expected one of them"),
+        ("../up", False, False, "name of an evaluation: expected a letter or digit"),
+    ],
+)
+def test_options_that_make_no_sense(
+    tmp_path: Path, name: str | None, resume: bool, restart: bool, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        session_options(tmp_path, name, resume=resume, restart=restart)
