@@ -75,7 +75,9 @@ def _run_function(target: PythonTarget | FixtureTarget, task: str, toolbox: Tool
     except AnswerError as error:
         if isinstance(error.__cause__, INCIDENTS):
             raise TargetError(str(error.__cause__)) from error
-        return after_failure(toolbox, error.reason, error.message, late=error.reason == "timeout")
+        late = error.reason == "timeout"
+        message = "had not come to its end when the time of the session was over" if late else error.message
+        return after_failure(toolbox, error.reason, message, late=late)
     finally:
         target.close()
 
