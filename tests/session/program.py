@@ -34,7 +34,13 @@ async def main(way: str, config: str, task: str) -> None:
             time.sleep(3600)
         if way == "logs":
             report("Bash", {"command": "cat ~/.netrc", "token": "abc"}, None, error="403")
-            report("mcp__notes__get_note", {}, None, result=1)
+            await client.call_tool("mcp__notes__get_note", {"id": "n1"})
+            await client.call_tool("mcp__notes__delete_note", {"id": "n1"})
+            for tool in ("get_note", "delete_note", "get_note"):
+                report(f"mcp__notes__{tool}", {}, None, result=1)
+            report("mcp__elsewhere__get_note", {}, None, result=1)
+            report("__wallclock_abort__", {}, "no attached MCP covers this step: it is mine")
+            log('{"tool": "Grep", "arguments": null}')
             report("Read", {"file_path": os.path.join(os.environ["FOLDER"], "state.json")}, "own files")
             for line in ("no json", "[]", '{"tool": 7}', '{"tool": "Bash", "arguments": 3}'):
                 log(line)
