@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mcpeval.kinds.session.gates import judge_gates
+from pytest_mcpeval.kinds.session.schema import GatesModel
 from tests.session.evaluations import (
     ECHO,
     SESSION,
@@ -275,6 +277,32 @@ def test_findings_are_judged_by_gates(tmp_path: Path) -> None:
     assert made.run(name="two").status == 0
     made.session(critic=made.critic(finding("SUGGESTION") + SUMMARY), gates={"fail_on": "Suggestion"})
     assert made.run(name="three").status == 1
+
+
+def test_gates_do_not_pass_over_findings_that_could_not_be_read(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    lost = finding("CRITICAL", evidence=["S1-001 (see Bash)"]) + finding("Critical")
+    gates = {"fail_on": "Suggestion", "max_findings": {"Critical": 2, "Major": 0, "Minor": 0}}
+    made.session(critic=made.critic(lost + SUMMARY), gates=gates, baseline="baseline.json")
+    refused = made.run("--mcpeval-bless", "--mcpeval-report", "report")
+    assert refused.status == 1
+    assert refused.gates() == {
+        "tiny.scenarios::fail_on": "error",
+        "tiny.scenarios::max_critical": "passed",
+        "tiny.scenarios::max_major": "passed",
+        "tiny.scenarios::max_minor": "passed",
+        "tiny.scenarios::new_findings": "error",
+        "tiny.scenarios::bless": "failed",
+    }
+    assert "2 headings of the critic could not be read as findings (### [CRITICAL] glue_code" in refused.out
+    assert "Findings: 0 Critical, 0 Major, 0 Minor, 0 Suggestion; 2 dropped" in refused.out
+    assert not (tmp_path / "datasets" / "baseline.json").exists()
+    # What has no severity may have any; what is there in so many words fails a gate as ever.
+    unread = ["### Notes", "### [minor] glue_code: x"]
+    found = judge_gates("s", GatesModel(fail_on="Major", max_findings={"Minor": 1, "Major": 1}), [], [], unread)
+    assert [gate.verdict for gate in found] == ["error", "passed", "error", "error"]
+    sure = judge_gates("s", GatesModel(fail_on="Major"), [], [], ["### [MINOR] glue_code: x"])
+    assert [gate.verdict for gate in sure] == ["passed", "error"]
 
 
 def test_new_findings_against_a_committed_baseline(tmp_path: Path) -> None:

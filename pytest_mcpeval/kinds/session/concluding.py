@@ -46,11 +46,9 @@ def _require_all_over(run: EvaluationRun, state: State) -> None:
     if state.status in ("scoped", "executing"):
         over = {entry.scenario_id for entry in state.execution if entry.status != "running"}
         left = [planned.id for planned in run.suite.scenarios if planned.id not in over]
-        # Nothing was carried out under `scoped`, so that nobody needs to say what shall become of it.
-        resuming = "" if state.status == "scoped" else "--mcpeval-resume "
         raise TargetError(
             f"{', '.join(left)} not carried out yet, and the critic reads whole evaluations: run the file "
-            f"without -k, with {resuming}--mcpeval-name {state.eval_name}"
+            f"without -k, and with --mcpeval-resume --mcpeval-name {state.eval_name}"
         )
 
 

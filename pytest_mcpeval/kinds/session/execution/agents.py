@@ -86,6 +86,7 @@ def after_failure(toolbox: Toolbox, reason: str, message: str, *, late: bool, an
     """The account of an agent that did not come to its end; one whom a limit stopped is not to blame."""
     if late and toolbox.abort_reason is None:
         toolbox.trip_wallclock()
+        assert toolbox.abort_reason is not None, "whom the clock cut off is not done"
     if toolbox.abort_reason is not None:
         return Account(answer)
     check = Check({"type": "agent"}, "failed", toolbox.told(f"the agent {message}"), {"reason": reason})
