@@ -122,8 +122,8 @@ def test_the_toolbox_has_no_way_past_the_guard(tmp_path: Path) -> None:
         toolbox = found.toolbox()
         public = {name for name in dir(toolbox) if not name.startswith("_")}
     assert public == {
-        "abort_reason", "call", "call_count", "call_now", "call_verbatim", "calls_left", "close", "lines_of", "now",
-        "recorded", "report", "scenario_id", "seconds_left", "told", "tools", "transcript_path",
+        "abort_reason", "call", "call_count", "call_now", "call_verbatim", "calls_left", "close",
+        "lines_of", "now", "recorded", "report", "scenario_id", "seconds_left", "told", "tools", "transcript_path",
         "trip_wallclock", "tripped_at",
     }  # fmt: skip
 
@@ -145,7 +145,10 @@ def test_an_agent_can_not_write_what_ends_scenarios(tmp_path: Path) -> None:
     assert [(line.tool, line.abort_reason) for line in found.lines] == [("__wallclock_abort__", "wallclock")]
     with guarded(tmp_path / "2", reading()) as found:
         for name in ("__wallclock_abort__", "__blocked__", " __any__\n"):
-            with pytest.raises(ValueError, match="is reserved"), found.toolbox().recorded(name, justification="x"):
+            with (
+                pytest.raises(ValueError, match="is reserved"),
+                found.toolbox().recorded(name, justification="x"),
+            ):
                 raise AssertionError("entered")
         with pytest.raises(ValueError, match="is reserved"):
             found.toolbox().report("__budget_abort__", {}, "x", "none")

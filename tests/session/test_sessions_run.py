@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
+from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.critic.asking import CriticRequest, ask_critic
+from pytest_mcpeval.kinds.session.critic.settings import CriticModel
 from pytest_mcpeval.kinds.session.gates import judge_gates
 from pytest_mcpeval.kinds.session.schema import GatesModel
 from tests.session.evaluations import (
@@ -299,7 +304,9 @@ def test_gates_do_not_pass_over_findings_that_could_not_be_read(tmp_path: Path) 
     assert not (tmp_path / "datasets" / "baseline.json").exists()
     # What has no severity may have any; what is there in so many words fails a gate as ever.
     unread = ["### Notes", "### [minor] glue_code: x"]
-    found = judge_gates("s", GatesModel(fail_on="Major", max_findings={"Minor": 1, "Major": 1}), [], [], unread)
+    found = judge_gates(
+        "s", GatesModel(fail_on="Major", max_findings={"Minor": 1, "Major": 1}), [], [], unread
+    )
     assert [gate.verdict for gate in found] == ["error", "passed", "error", "error"]
     sure = judge_gates("s", GatesModel(fail_on="Major"), [], [], ["### [MINOR] glue_code: x"])
     assert [gate.verdict for gate in sure] == ["passed", "error"]
@@ -365,6 +372,21 @@ def test_critics_of_other_kinds(tmp_path: Path) -> None:
     assert "ended with status 3" in failed.out
     assert "broken" in failed.out
     assert made.evaluation("failed").state["status"] == "critiquing"
+
+
+def test_a_critic_that_hangs_leaves_no_process_behind(tmp_path: Path) -> None:
+    program = "sleep 3600 & echo $! > left.txt; cat > got.txt; sleep 3600"
+    critic = {"command": ["sh", "-c", program], "directory": str(tmp_path), "timeout": 1.5}
+    request = CriticRequest("prompt", tmp_path / "t", tmp_path / "s")
+    with pytest.raises(TargetError, match="no output within"):
+        ask_critic(CriticModel.model_validate(critic), request, {})
+    assert (tmp_path / "got.txt").read_text().endswith("prompt")
+    with suppress(psutil.NoSuchProcess):
+        # Where nobody collects orphans, what has ended stays as a zombie.
+        left = psutil.Process(int((tmp_path / "left.txt").read_text()))
+        assert left.status() == psutil.STATUS_ZOMBIE
+    with pytest.raises(TargetError, match="cannot be started: command not found"):
+        ask_critic(CriticModel.model_validate({"command": ["no-such-critic"]}), request, {})
 
 
 def test_a_partial_run_writes_no_report_and_can_be_gone_on_with(tmp_path: Path) -> None:

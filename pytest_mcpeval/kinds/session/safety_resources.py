@@ -114,7 +114,10 @@ def _has_other_owner(arguments: Any, resources: Sequence[str]) -> str:
     short = [
         resource
         for resource in resources
-        if any(names(text, resource, path) and text not in (resource, _parts(resource)[1]) for path, text in texts)
+        if any(
+            names(text, resource, path) and text not in (resource, _parts(resource)[1])
+            for path, text in texts
+        )
     ]
     owners = {owner for resource in short for owner in _parts(resource)[1].split("/")[:-1]}
     owners |= {_parts(resource)[1].rpartition("/")[0] for resource in short}

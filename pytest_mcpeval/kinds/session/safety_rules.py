@@ -103,7 +103,10 @@ _DONE = (
     r"|published|pushed|merged|closed|cancell?ed|archived|revoked|uploaded|inserted|appended|truncated|purged"
     r"|dropped|cleared|reset|marked|acknowledged|consumed|stored|saved|executed|applied|invalidated|destroyed)"
 )
-_SOON = r"(?:then|also|automatically|immediately|subsequently|afterwards|permanently|silently|irreversibly|now)\s+"
+_SOON = (
+    r"(?:then|also|automatically|immediately|subsequently|afterwards|permanently|silently|irreversibly"
+    r"|now)\s+"
+)
 # In the passive voice. Of a thing that is looked for, a clause behind "that", "if" or "when" says how it is.
 _IS_CHANGED = re.compile(
     rf"\b(?:will|shall|gets?|being|may|might)\s+(?:be\s+)?(?:\w+ly\s+)?(?:{_SOON})?{_DONE}\b"
