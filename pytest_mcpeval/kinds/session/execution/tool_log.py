@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.kinds.session.records import MCP_PREFIX
+from pytest_mcpeval.kinds.session.guard_socket import SERVER_NAME
+from pytest_mcpeval.kinds.session.records import MCP_PREFIX, mcp_tool
 from pytest_mcpeval.kinds.session.redaction import redacted_text
 from pytest_mcpeval.kinds.session.result_shape import shape_of
 from pytest_mcpeval.kinds.session.toolbox import Toolbox
@@ -55,8 +56,11 @@ def _report(data: Any, toolbox: Toolbox, reported: Counter[str]) -> None:
     if not isinstance(tool, str) or not tool.strip():
         raise ValueError(f"expected the name of a tool under `tool`, found {shown(tool)}")
     if tool.startswith(MCP_PREFIX):
-        reported[tool] += 1
-        if reported[tool] > toolbox.lines_of(tool):
+        # Agents put the name of the one server they see, the guard, before those of its tools.
+        inner = tool.removeprefix(mcp_tool(SERVER_NAME, ""))
+        name = inner if inner.startswith(MCP_PREFIX) else tool
+        reported[name] += 1
+        if reported[name] > toolbox.lines_of(name):
             raise ValueError(f"{shown(tool)} was called past the guard: the transcript has no line of it")
         return
     if not isinstance(arguments, Mapping):
