@@ -29,7 +29,7 @@ def findings_of(samples: Sequence[Sample]) -> list[Finding] | None:
 def dropped_of(samples: Sequence[Sample]) -> list[str]:
     """The headings of the critic that look like findings and could not be read."""
     report = report_sample_of(samples)
-    return [] if report is None else list(report.measured["dropped_headings"])
+    return [] if report is None else list(report.measured.get("dropped_headings", ()))
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:

@@ -60,15 +60,16 @@ _RANDOM = r"""
   | (?<![\w+])(?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+])
   | (?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={1,2}
 """
-# Credentials of a host, without a scheme before them. A number behind the colon may be a port.
-_AT_HOST = r"(?<![\w@:/.-])[\w.-]+:(?!\d+@)[^\s/@:]+(?=@[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:[\s/,;\"']|$))"
+# Credentials of a host, without a scheme before them; "npm:react@latest" and "12:30@noon" name no host.
+_AT_HOST = r"""(?<![\w@:/.-])[\w.-]+:(?!\d+@)[^\s/@:]+(?=@(?:
+    localhost\b | (?:\d+\.){3}\d+\b | [A-Za-z][\w-]*(?:\.[\w-]+)*(?:\.[A-Za-z]{2,}\b|:\d+|/)))"""
 _ANY_NAME = rf"\g<name>\g<said>{HIDDEN}"
 _SPOKEN_NAME = rf"\g<name>\g<short>\g<said>{HIDDEN}"
 _VALUES = (
     # To the last @ before the host: a password may have one in it.
     (re.compile(r"(?<=://)[^\s/@:]*:[^\s/]+(?=@)"), HIDDEN),
     (re.compile(r"(?<=://)[^\s/@:]*:(?!\d+/)[^\s@]+(?=@)"), HIDDEN),
-    (re.compile(_AT_HOST), HIDDEN),
+    (re.compile(_AT_HOST, re.VERBOSE), HIDDEN),
     (re.compile(r"[\w.%+-]+(?:@|%40)[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+", re.IGNORECASE), "<e-mail>"),
     (re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL), "<key>"),
     (re.compile(_ISSUED, re.VERBOSE), "<token>"),
