@@ -224,6 +224,7 @@ ARGUMENTS: list[tuple[list[str], Any, bool]] = [
     ([REPO], {"title": "eval-playground"}, False),
     ([REPO], {"title": "acme/eval-playground", "repo_name": "production"}, False),
     ([REPO], {"owner": "evil", "repo": "eval-playground"}, False),
+    ([REPO], {"org": {"login": "evil"}, "repo": "eval-playground"}, False),
     ([REPO], {"owner": "evil", "repo": "eval-playground", "title": "acme"}, False),
     ([REPO], {"owner": "acme", "repo": "eval-playground-production", "branch": "eval-playground"}, False),
     ([REPO], {"owner": "acme", "repoName": "eval-playground", "branch": "main"}, True),

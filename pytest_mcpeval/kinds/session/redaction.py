@@ -60,9 +60,9 @@ _RANDOM = r"""
   | (?<![\w+])(?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+])
   | (?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={1,2}
 """
-# Credentials of a host, without a scheme before them; "npm:react@latest" and "12:30@noon" name no host.
+# Credentials of a host, without a scheme before them; "npm:lodash@4.17.21" and "12:30@noon" have none.
 _AT_HOST = r"""(?<![\w@:/.-])[\w.-]+:(?!\d+@)[^\s/@:]+(?=@(?:
-    localhost\b | (?:\d+\.){3}\d+\b | [A-Za-z][\w-]*(?:\.[\w-]+)*(?:\.[A-Za-z]{2,}\b|:\d+|/)))"""
+    (?:\d+\.){3}\d+\b | [A-Za-z]))"""
 _ANY_NAME = rf"\g<name>\g<said>{HIDDEN}"
 _SPOKEN_NAME = rf"\g<name>\g<short>\g<said>{HIDDEN}"
 _VALUES = (

@@ -121,8 +121,12 @@ def _has_other_owner(arguments: Any, resources: Sequence[str]) -> str:
     ]
     owners = {owner for resource in short for owner in _parts(resource)[1].split("/")[:-1]}
     owners |= {_parts(resource)[1].rpartition("/")[0] for resource in short}
-    found = (path for path, text in texts if subject_of(path) in _OWNERS and text not in owners)
+    found = (path for path, text in texts if _is_owner(path) and text not in owners)
     return next(found, "") if short else ""
+
+
+def _is_owner(path: str) -> bool:
+    return any(subject_of(key) in _OWNERS for key in re.sub(r"\[\d+\]", "", path).split("."))
 
 
 def _is_contained(arguments: Any, resources: Sequence[str]) -> bool:
