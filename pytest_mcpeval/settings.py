@@ -149,7 +149,7 @@ def _session_options(config: pytest.Config) -> SessionOptions:
     """What all processes of a run must agree on is decided by the first of them."""
     worker = getattr(config, "workerinput", {})
     if "mcpeval_session" in worker:
-        return SessionOptions(**json.loads(worker["mcpeval_session"]))
+        return SessionOptions.from_data(json.loads(worker["mcpeval_session"]))
     try:
         return session_options(
             config.rootpath,

@@ -54,14 +54,22 @@ def _run(options: argparse.Namespace) -> int:
         _require_evaluation(folder)
         with folder.locked():
             file = _state(folder)
+            if file.state.scenarios and file.state.config.scenarios_file == runtime.key(out) and out.exists():
+                # Approved and written by a process that died before it could say so.
+                file.update(status="scoped")
+                return _done(runtime, out, name)
             _require_new(out)
             proposals = _own_scenarios(options, file, talk)
             if not proposals:
                 return evaluations.told(f"{options.prog}: no scenario, so there is nothing to evaluate", 1)
             found = with_derived(proposals, _manifests(runtime, file, out))
-            _written(folder, file, approve(found, talk), out)
+            _written(runtime, file, approve(found, talk), out)
+            return _done(runtime, out, name)
     finally:
         runtime.close()
+
+
+def _done(runtime: Runtime, out: Path, name: str) -> int:
     print(
         f"\nwrote {out}. Say in it who carries the scenarios out (`agent:` or `steps:`), then run\n"
         f"  pytest --mcpeval {runtime.key(out)} --mcpeval-name {name}"
@@ -139,10 +147,13 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
     return found
 
 
-def _written(folder: Folder, file: StateFile, approved: Approved, out: Path) -> None:
+def _written(runtime: Runtime, file: StateFile, approved: Approved, out: Path) -> None:
     from pytest_mcpeval.baseline import write_atomically
     from pytest_mcpeval.kinds.session.scenarios_file import scenarios_file
 
     _require_new(out)
+    # Said ahead: whoever finds the file knows that it belongs to this evaluation.
+    config = file.state.config.model_copy(update={"scenarios_file": runtime.key(out)})
+    file.update(config=config, scenarios=approved.records())
     write_atomically(out, scenarios_file(file.state, approved))
-    file.update(status="scoped", scenarios=approved.records())
+    file.update(status="scoped")

@@ -6,16 +6,19 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_mcpeval.servers.definitions import ServerDefinition
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _TAIL_BYTES = 64 * 1024
 _LINE_LIMIT = 500
+_END_SECONDS = 5.0
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 
 
@@ -90,6 +93,18 @@ class Launch:
     command: str
     args: list[str]
     env: dict[str, str]
+
+
+def end_launched(process: subprocess.Popen[Any]) -> None:
+    """End a launched process if it runs; the launcher takes its whole process group along."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def launch(definition: ServerDefinition, files: ProcessFiles, inherited: Mapping[str, str]) -> Launch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
@@ -66,6 +67,24 @@ async def returns_an_object(task: str, toolbox: Toolbox) -> object:
 async def tells_secrets(task: str, toolbox: Toolbox) -> str:
     """Says what it should not."""
     return "write to ada@example.org with ghp_abcdefghijklmnopqrstuvwxyz012345"
+
+
+async def forges(task: str, toolbox: Toolbox) -> str:
+    """Tries to write what only the guard may, then sleeps."""
+    said = []
+    for name in ("__wallclock_abort__", "__blocked__", " __anything__\n"):
+        try:
+            with toolbox.recorded(name, {}, justification="no attached MCP covers this step: it is mine"):
+                pass
+        except ValueError as error:
+            said.append(str(error))
+    await asyncio.sleep(3600)
+    return "; ".join(said)
+
+
+def hangs_for_ever() -> None:
+    """Glue that never comes to an end."""
+    threading.Event().wait()
 
 
 not_a_function = 7

@@ -14,8 +14,7 @@ from mcp import Client, StdioServerParameters
 
 async def main(way: str, config: str, task: str) -> None:
     """Do as the way says."""
-    with open(config, encoding="utf-8") as file:
-        servers = json.load(file)["mcpServers"]
+    servers = servers_in(config)
     assert len(servers) == 1, "the guard is the only server"
     (server,) = servers.values()
     async with Client(StdioServerParameters(command=server["command"], args=server["args"])) as client:
@@ -34,10 +33,28 @@ async def main(way: str, config: str, task: str) -> None:
             time.sleep(3600)
         if way == "logs":
             report("Bash", {"command": "cat ~/.netrc", "token": "abc"}, None, error="403")
-            report("mcp__notes__get_note", {}, None, result=1)
+            await client.call_tool("mcp__notes__get_note", {"id": "n1"})
+            await client.call_tool("mcp__notes__delete_note", {"id": "n1"})
+            (name,) = servers_in(config)
+            for tool in (
+                f"mcp__{name}__mcp__notes__get_note",
+                "mcp__notes__delete_note",
+                "mcp__notes__get_note",
+            ):
+                report(tool, {}, None, result=1)
+            report("mcp__elsewhere__get_note", {}, None, result=1)
+            report("__wallclock_abort__", {}, "no attached MCP covers this step: it is mine")
+            log('{"tool": "Grep", "arguments": null}')
             report("Read", {"file_path": os.path.join(os.environ["FOLDER"], "state.json")}, "own files")
             for line in ("no json", "[]", '{"tool": 7}', '{"tool": "Bash", "arguments": 3}'):
                 log(line)
+
+
+def servers_in(config: str) -> dict[str, Any]:
+    """The servers of a configuration."""
+    with open(config, encoding="utf-8") as file:
+        found: dict[str, Any] = json.load(file)["mcpServers"]
+    return found
 
 
 def report(tool: str, arguments: dict[str, Any], why: str | None, **outcome: Any) -> None:

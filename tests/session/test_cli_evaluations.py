@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from pytest_mcpeval.cli import main
+from pytest_mcpeval.kinds.session.state import StateFile
 from tests.session.evaluations import ECHO, Evaluation
 from tests.support import SERVER, Project
 
@@ -246,6 +247,44 @@ def test_nothing_is_asked_when_the_file_cannot_be_written(tmp_path: Path, typed:
     assert "exists already, and is not overwritten" in done.stderr
     assert done.stdout == ""
     assert typed("scope", ["Echo a text", "", "approve"], "--out", "other.scenarios.yaml").returncode == 0
+
+
+def test_the_command_that_scope_prints_runs(
+    tmp_path: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = interviewed(tmp_path, typed)
+
+    def dies(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    # Written, and ended before the state could say so.
+    update = StateFile.update
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            StateFile,
+            "update",
+            lambda file, **changes: dies() if "status" in changes else update(file, **changes),
+        )
+        assert typed("scope", ["Echo", "", "approve"], "--out", "own.scenarios.yaml").returncode == 1
+    assert (state(made)["status"], (tmp_path / "own.scenarios.yaml").exists()) == ("scoping", True)
+    done = typed("scope", [], "--out", "own.scenarios.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "pytest --mcpeval own.scenarios.yaml --mcpeval-name demo" in done.stdout
+    assert state(made)["status"] == "scoped"
+    assert state(made)["config"]["scenarios_file"] == "own.scenarios.yaml"
+    content = yaml.safe_load((tmp_path / "own.scenarios.yaml").read_text())
+    content["scenarios"][0]["steps"] = [ECHO]
+    made.write_json("own.scenarios.yaml", content)
+    run = made.run("own.scenarios.yaml", "--mcpeval-name", "demo", HOME=str(tmp_path / "home"))
+    assert run.status == 0, run.out
+
+
+def test_more_than_eight_scenarios_are_not_added(tmp_path: Path, typed: Typed) -> None:
+    interviewed(tmp_path, typed)
+    done = typed("scope", [*(f"Echo {n}" for n in range(8)), "add one more", "approve"])
+    assert done.returncode == 0, done.stderr
+    assert "8 scenarios are the most: drop one first." in done.stdout
+    assert "neither approves" not in done.stdout
 
 
 def test_derived_scenarios_change_nothing(tmp_path: Path, typed: Typed) -> None:

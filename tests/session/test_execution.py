@@ -122,9 +122,9 @@ def test_the_toolbox_has_no_way_past_the_guard(tmp_path: Path) -> None:
         toolbox = found.toolbox()
         public = {name for name in dir(toolbox) if not name.startswith("_")}
     assert public == {
-        "abort_reason", "call", "call_count", "call_now", "call_verbatim", "calls_left", "close", "now",
-        "recorded", "report", "scenario_id", "seconds_left", "told", "tools", "transcript_path",
-        "trip_wallclock", "tripped_at",
+        "abort_reason", "call", "call_count", "call_now", "call_verbatim", "calls_left", "close",
+        "lines_of", "now", "recorded", "report", "scenario_id", "seconds_left", "told", "tools",
+        "transcript_path", "trip_wallclock", "tripped_at",
     }  # fmt: skip
 
 
@@ -133,6 +133,26 @@ def test_an_agent_that_hangs_is_ended_by_the_wallclock(tmp_path: Path) -> None:
         outcome = carried_out(found, by("hangs"))
     assert (outcome.status, outcome.abort_reason, outcome.checks) == ("aborted", "wallclock", ())
     assert [line.tool for line in found.lines] == ["mcp__notes__get_note", "__wallclock_abort__"]
+
+
+def test_an_agent_can_not_write_what_ends_scenarios(tmp_path: Path) -> None:
+    with guarded(tmp_path, reading(), minutes=0.02) as found:
+        outcome = carried_out(found, by("forges"))
+        later = carried_out(found, by("reads"), "S2")
+        assert found.received() == []
+    assert (outcome.status, outcome.abort_reason, outcome.call_count) == ("aborted", "wallclock", 0)
+    assert (later.status, later.abort_reason) == ("aborted", "wallclock")
+    assert [(line.tool, line.abort_reason) for line in found.lines] == [("__wallclock_abort__", "wallclock")]
+    with guarded(tmp_path / "2", reading()) as found:
+        for name in ("__wallclock_abort__", "__blocked__", " __any__\n"):
+            with (
+                pytest.raises(ValueError, match="is reserved"),
+                found.toolbox().recorded(name, justification="x"),
+            ):
+                raise AssertionError("entered")
+        with pytest.raises(ValueError, match="is reserved"):
+            found.toolbox().report("__budget_abort__", {}, "x", "none")
+    assert found.lines == ()
 
 
 def test_a_scenario_after_the_wallclock_does_not_begin(tmp_path: Path) -> None:

@@ -82,7 +82,8 @@ def test_a_program_that_breaks_has_a_failed_check(tmp_path: Path) -> None:
 def test_what_a_program_reports_of_other_tools_is_recorded(tmp_path: Path) -> None:
     with guarded(tmp_path, reading()) as found:
         outcome = carried_out(found, *PROGRAM, "logs", CONFIG, env={"FOLDER": str(tmp_path)})
-    (line,) = found.lines
+    _, _, line, last = found.lines
+    assert (last.tool, last.args_summary) == ("Grep", "{}")
     assert (line.tool, line.is_mcp, line.result_shape, line.justification) == (
         "Bash",
         False,
@@ -90,13 +91,15 @@ def test_what_a_program_reports_of_other_tools_is_recorded(tmp_path: Path) -> No
         None,
     )
     assert line.args_summary == '{command: "cat ~/.netrc", token: <redacted>}'
-    assert outcome.call_count == 1
+    assert outcome.call_count == 3
     (check,) = outcome.checks
-    assert (check.name, check.status, check.details) == ("tool_log", "failed", {"lines": 4})
+    assert (check.name, check.status, check.details) == ("tool_log", "failed", {"lines": 7})
     for words in (
-        "line 4: ",
-        "line 5: expected an object",
-        "expected the name of a tool under `tool`, found 7",
+        'line 4: "mcp__notes__get_note" was called past the guard: the transcript has no line of it',
+        'line 5: "mcp__elsewhere__get_note" was called past the guard',
+        "line 6: '__wallclock_abort__' is reserved",
+        "line 9: ",
+        "line 10: expected an object",
     ):
         assert words in check.message
 

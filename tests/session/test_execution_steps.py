@@ -200,6 +200,19 @@ def test_glue_that_breaks(tmp_path: Path) -> None:
             carried_out(found, {**JOIN, "python": "tests.session.agents:nothing"})
 
 
+def test_glue_that_hangs_is_left_behind_by_its_own_limit_and_by_the_wallclock(tmp_path: Path) -> None:
+    hangs = {**JOIN, "python": "tests.session.agents:hangs_for_ever", "expect": [{"type": "not_error"}]}
+    with guarded(tmp_path / "1", reading()) as found:
+        outcome = carried_out(found, {**hangs, "timeout": 0.1}, LIST)
+    assert verdicts(outcome) == [(1, "answered", "failed"), (1, "not_error", "inconclusive")]
+    assert "tests.session.agents:hangs_for_ever did not return in time" in outcome.checks[0].message
+    assert found.brief == [("S1-001", "Python", "error:timeout")]
+    with guarded(tmp_path / "2", reading(), minutes=0.005) as found:
+        outcome = carried_out(found, hangs, LIST)
+    assert (outcome.status, outcome.abort_reason) == ("aborted", "wallclock")
+    assert [line.tool for line in found.lines] == ["Python", "__wallclock_abort__"]
+
+
 @pytest.mark.parametrize(
     ("written", "words"),
     [
@@ -210,6 +223,7 @@ def test_glue_that_breaks(tmp_path: Path) -> None:
         ({"use": "Bash"}, "`use` lacks `python`"),
         ({"use": "Bash", "python": "a:b"}, "`use` lacks `justification`"),
         ({**JOIN, "use": "mcp__a__b"}, "is an MCP tool: write `call`"),
+        ({**JOIN, "use": "__blocked__"}, "is reserved"),
         ({**JOIN, "refused": True}, "`refused` and `pages` belong to `call`"),
         ({**GET, "refused": True, "capture": {"a": "$"}}, "has no answer to expect or capture anything of"),
         ({**GET, "pages": {"argument": "a"}}, "needs exactly one of `next` (a cursor) and `items`"),

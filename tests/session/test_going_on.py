@@ -126,6 +126,39 @@ def test_budgets_of_the_command_line_count_when_a_run_goes_on(tmp_path: Path) ->
     assert outcomes(shown) == {"S1": "passed", "S2": "failed", "report": "passed"}
 
 
+def test_each_file_goes_on_with_the_evaluation_that_is_its_own(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path, scenario(ECHO), scenario(ECHO))
+    made.session(scenario(ECHO), name="datasets/other.scenarios.yaml")
+    begun = ["datasets/tiny.scenarios.yaml", "datasets/other.scenarios.yaml", "-k", "S2"]
+    assert made.project.run(*begun, "--mcpeval-name", "T", HOME=str(tmp_path)).status == 0
+    evaluations = tmp_path / "mcp-evals"
+    assert [path.name for path in evaluations.iterdir()] == ["mcp-eval-T-tiny"]
+    refused = made.run(name="T").out
+    hint = "--mcpeval-resume --mcpeval-name T-tiny"
+    assert hint in refused
+    assert made.evaluation("T-other").state["status"] == "complete"
+    half = made.run("-k", "report", *hint.split(), name="T-tiny")
+    assert "S1 not carried out yet" in half.out
+    assert f"run the file without -k, and with {hint}" in " ".join(half.out.split())
+    for arguments in (["--mcpeval-resume"], ["--mcpeval-resume", "--mcpeval-name", "T"], hint.split()):
+        run = made.project.run("datasets", "-n2", *arguments, HOME=str(tmp_path))
+        assert run.status == 0, run.out
+        made.evaluation("T-tiny").write(status="critiquing")
+    assert [line["id"] for line in made.evaluation("T-tiny").transcript] == ["S2-001", "S1-001"]
+    assert sorted(path.name for path in evaluations.iterdir()) == ["mcp-eval-T-other", "mcp-eval-T-tiny"]
+
+    typo = made.run("--mcpeval-resume", name="typo")
+    assert typo.status == 4
+    words = "there is no evaluation 'typo' in mcp-evals/ (unfinished are T-tiny)"
+    assert words in " ".join(typo.err.split())
+    assert not made.evaluation("typo").path.exists()
+    # Two that are unfinished, and nobody says which.
+    assert made.project.run(*begun, "--mcpeval-name", "U", HOME=str(tmp_path)).status == 0
+    unclear = made.project.run("datasets", "--mcpeval-resume", HOME=str(tmp_path))
+    assert unclear.status == 1
+    assert "say which evaluation of datasets/tiny.scenarios.yaml with --mcpeval-name" in unclear.out
+
+
 def test_nothing_that_lies_in_the_folder_is_taken_for_ones_own(tmp_path: Path) -> None:
     made = SessionProject.at(tmp_path)
     folder = made.evaluation().path

@@ -510,7 +510,7 @@ def _again(found: Guarded, folder: Path) -> Guarded:
 
 def test_those_were_ten_thousand_calls_of_every_sort() -> None:
     assert tried["calls"] >= 10_000
-    assert min(tried["blocked"], tried["read"], tried["changed"]) >= 100
+    assert min(tried["blocked"], tried["read"], tried["changed"]) >= 50
 
 
 def test_threads_and_processes_take_turns_at_the_transcript(tmp_path: Path) -> None:

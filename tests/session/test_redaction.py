@@ -40,6 +40,9 @@ SECRETS = [
     "GOCSPX-abcdefghijklmnopqrst",
     "SG.abcdefghijkl.mnopqrstuvwxyz0123",
     "ada%40example.com",
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "wJalrXUtnFEMI+K7MDENGabPxRfiCYEXAMPLEKEY",
+    "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALD-saw",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----",
 ]
 
@@ -74,6 +77,17 @@ def test_values_that_look_like_credentials_are_replaced(secret: str, around: str
         ("pass: hunter2", "hunter2"),
         ("pass=hunter2", "hunter2"),
         ('{"pin": 4321}', "4321"),
+        ("pin 4711", "4711"),
+        ("the PIN is 4711", "4711"),
+        ('{"pw": "hunter2", "x": 1}', "hunter2"),
+        ("pat=hunter2", "hunter2"),
+        ("https://h/x?se=1&sig=ab%2Fc&x=1", "ab%2Fc"),
+        ("https://h/x?key=abc", "abc"),
+        ("ada:hunter2@db.example.org/x", "hunter2"),
+        ("connect to ada:hunter2@localhost:5432", "hunter2"),
+        ("ada:hunter2@10.0.0.7/db", "hunter2"),
+        ("ada:hunter2@db:5432", "hunter2"),
+        ("ada:hunter2@host", "hunter2"),
     ],
 )
 def test_named_values_inside_texts_are_replaced(text: str, hidden: str) -> None:
@@ -103,6 +117,12 @@ def test_named_values_inside_texts_are_replaced(text: str, hidden: str) -> None:
         "key-value stores and key-performance-indicators",
         "https://example.org:8080/a?x=1",
         "http://localhost:8080/users/@ada",
+        "src/components/Dashboard2/widgets/Chart/x",
+        "time 12:30@noon",
+        "npm:lodash@4.17.21",
+        "pin the 3 posts",
+        "spin 4711 times",
+        "a sorted key=value list",
     ],
 )
 def test_ordinary_values_stay(text: str) -> None:
@@ -113,7 +133,8 @@ def test_ordinary_values_stay(text: str) -> None:
     "name",
     ["token", "apiKey", "API_KEY", "client_secret", "password", "Authorization", "email", "e-mail",
      "phoneNumber",
-     "pass", "pin", "db_pass", "userPin", "passphrase", "iban", "cookie", "sessionId", "pwd", "credentials"],
+     "pass", "pin", "pw", "userPw", "pat", "github_pat", "sid", "phpSid", "private",
+     "db_pass", "userPin", "passphrase", "iban", "cookie", "sessionId", "pwd", "credentials"],
 )  # fmt: skip
 def test_values_under_private_names_are_never_told(name: str) -> None:
     assert is_private_name(name)

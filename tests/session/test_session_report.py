@@ -116,8 +116,16 @@ def test_findings_stand_under_their_server_the_worst_first() -> None:
         "  - Evidence: `S1-001`, `S1-003`\n"
         "  - Recommendation: Do it at once.\n\n"
         "### linear\n\n"
-        "No findings — surface behaved well in the scenarios run."
+        "No findings — never called in the scenarios run."
     )
+
+
+def test_a_server_that_was_never_called_has_not_behaved_well() -> None:
+    report = report_of(state(), ENTRIES)
+    body = sections(markdown(report))["Per-MCP Findings"]
+    assert body.endswith("### linear\n\nNo findings — never called in the scenarios run.")
+    assert "### github\n\nNo findings — surface behaved well in the scenarios run." in body
+    assert "<p>No findings — never called in the scenarios run.</p>" in html(report)
 
 
 def test_every_finding_is_rendered_once() -> None:

@@ -8,11 +8,18 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.critic.asking import CriticRequest, ask_critic
+from pytest_mcpeval.kinds.session.critic.settings import CriticModel
+from pytest_mcpeval.kinds.session.gates import judge_gates
+from pytest_mcpeval.kinds.session.schema import GatesModel
 from tests.session.evaluations import (
     ECHO,
     SESSION,
@@ -371,6 +378,34 @@ def test_findings_are_judged_by_gates(together: Run) -> None:
     assert verdicts(together, session_in("suggested")) == {"fail_on": "failed"}
 
 
+def test_gates_do_not_pass_over_findings_that_could_not_be_read(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path)
+    lost = finding("CRITICAL", evidence=["S1-001 (see Bash)"]) + finding("Critical")
+    gates = {"fail_on": "Suggestion", "max_findings": {"Critical": 2, "Major": 0, "Minor": 0}}
+    made.session(critic=made.critic(lost + SUMMARY), gates=gates, baseline="baseline.json")
+    refused = made.run("--mcpeval-bless", "--mcpeval-report", "report")
+    assert refused.status == 1
+    assert refused.gates() == {
+        "tiny.scenarios::fail_on": "error",
+        "tiny.scenarios::max_critical": "passed",
+        "tiny.scenarios::max_major": "passed",
+        "tiny.scenarios::max_minor": "passed",
+        "tiny.scenarios::new_findings": "error",
+        "tiny.scenarios::bless": "failed",
+    }
+    assert "2 headings of the critic could not be read as findings (### [CRITICAL] glue_code" in refused.out
+    assert "Findings: 0 Critical, 0 Major, 0 Minor, 0 Suggestion; 2 dropped" in refused.out
+    assert not (tmp_path / "datasets" / "baseline.json").exists()
+    # What has no severity may have any; what is there in so many words fails a gate as ever.
+    unread = ["### Notes", "### [minor] glue_code: x"]
+    found = judge_gates(
+        "s", GatesModel(fail_on="Major", max_findings={"Minor": 1, "Major": 1}), [], [], unread
+    )
+    assert [gate.verdict for gate in found] == ["error", "passed", "error", "error"]
+    sure = judge_gates("s", GatesModel(fail_on="Major"), [], [], ["### [MINOR] glue_code: x"])
+    assert [gate.verdict for gate in sure] == ["passed", "error"]
+
+
 def test_new_findings_against_a_committed_baseline(together: Run) -> None:
     assert set(verdicts(together, session_in("reworded")).values()) == {"passed"}
     assert "failed" in verdicts(together, session_in("grown")).values()
@@ -415,6 +450,21 @@ def test_critics_of_other_kinds(together: Run) -> None:
 
 
 # Runs of their own
+
+
+def test_a_critic_that_hangs_leaves_no_process_behind(tmp_path: Path) -> None:
+    program = "sleep 3600 & echo $! > left.txt; cat > got.txt; sleep 3600"
+    critic = {"command": ["sh", "-c", program], "directory": str(tmp_path), "timeout": 1.5}
+    request = CriticRequest("prompt", tmp_path / "t", tmp_path / "s")
+    with pytest.raises(TargetError, match="no output within"):
+        ask_critic(CriticModel.model_validate(critic), request, {})
+    assert (tmp_path / "got.txt").read_text().endswith("prompt")
+    with suppress(psutil.NoSuchProcess):
+        # Where nobody collects orphans, what has ended stays as a zombie.
+        left = psutil.Process(int((tmp_path / "left.txt").read_text()))
+        assert left.status() == psutil.STATUS_ZOMBIE
+    with pytest.raises(TargetError, match="cannot be started: command not found"):
+        ask_critic(CriticModel.model_validate({"command": ["no-such-critic"]}), request, {})
 
 
 def test_a_partial_run_writes_no_report_and_can_be_gone_on_with(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pytest_mcpeval.gates import GateResult, Verdict
 from pytest_mcpeval.kinds.session.critic.findings import SEVERITIES, Finding, Severity, count_words
+from pytest_mcpeval.kinds.session.critic.parsing import severity_in
 from pytest_mcpeval.kinds.session.schema import GatesModel
-from pytest_mcpeval.text import shortened
+from pytest_mcpeval.text import shortened, visible
 
 NEW_FINDINGS = "new_findings"
 _SHOWN = 5
@@ -25,26 +27,66 @@ def gate_names(gates: GatesModel, *, has_baseline: bool) -> list[str]:
 
 
 def judge_gates(
-    suite: str, gates: GatesModel, findings: Sequence[Finding] | None, committed: Sequence[Finding] | None
+    suite: str,
+    gates: GatesModel,
+    findings: Sequence[Finding] | None,
+    committed: Sequence[Finding] | None,
+    dropped: Sequence[str] = (),
 ) -> list[GateResult]:
     """Every gate of a suite; ``committed`` are the findings of the baseline, None without one.
 
-    Without findings, because there is no report, every gate is in error.
+    Without findings, because there is no report, every gate is in error. So is one that would pass without
+    the ``dropped`` headings and might fail with them.
     """
     if findings is None:
         names = gate_names(gates, has_baseline=committed is not None)
         return [GateResult(suite, name, "error", "there is no report of the critic") for name in names]
-    results = [_fail_on(suite, gates.fail_on, findings)] if gates.fail_on != "never" else []
-    results += [
-        _at_most(suite, severity, gates.max_findings[severity], findings)
-        for severity in SEVERITIES
-        if severity in gates.max_findings
-    ]
-    return results if committed is None else [*results, _new_findings(suite, findings, committed)]
+    results = []
+    if gates.fail_on != "never":
+        counted = _counted(gates.fail_on)
+        result = _fail_on(suite, counted, findings)
+        results.append(_doubted(result, _that_may_be(dropped, counted)))
+    for severity in SEVERITIES:
+        if severity in gates.max_findings:
+            limit = gates.max_findings[severity]
+            result = _at_most(suite, severity, limit, findings)
+            # Those for which there is room among the ones that are allowed decide nothing.
+            room = limit - sum(finding.severity == severity for finding in findings)
+            doubts = _that_may_be(dropped, [severity])
+            results.append(_doubted(result, doubts if len(doubts) > room else []))
+    if committed is not None:
+        results.append(_doubted(_new_findings(suite, findings, committed), dropped))
+    return results
 
 
-def _fail_on(suite: str, severity: str, findings: Sequence[Finding]) -> GateResult:
-    counted = SEVERITIES[: [*SEVERITIES].index(_severity(severity)) + 1]
+def _that_may_be(dropped: Sequence[str], severities: Sequence[Severity]) -> list[str]:
+    """The headings that may stand for findings of these severities: those without any may be of each."""
+    return [heading for heading in dropped if severity_in(heading) in (None, *severities)]
+
+
+def _doubted(result: GateResult, dropped: Sequence[str]) -> GateResult:
+    """The result, in error when it passed over headings that could have failed it."""
+    if result.verdict != "passed" or not dropped:
+        return result
+    return replace(result, verdict="error", message=f"{_unread(dropped)}; otherwise: {result.message}")
+
+
+def unfit_for_baseline(suite: str, dropped: Sequence[str]) -> GateResult:
+    """What keeps findings from being committed: some of them could not be read."""
+    return GateResult(suite, NEW_FINDINGS, "error", f"{_unread(dropped)}: a baseline would lack them")
+
+
+def _unread(dropped: Sequence[str]) -> str:
+    headings = "heading" if len(dropped) == 1 else "headings"
+    shown = "; ".join(shortened(visible(heading), 120) for heading in dropped[:_SHOWN])
+    return f"{len(dropped)} {headings} of the critic could not be read as findings ({shown})"
+
+
+def _counted(severity: str) -> tuple[Severity, ...]:
+    return SEVERITIES[: [*SEVERITIES].index(_severity(severity)) + 1]
+
+
+def _fail_on(suite: str, counted: Sequence[Severity], findings: Sequence[Finding]) -> GateResult:
     bad = [finding for finding in findings if finding.severity in counted]
     words = f"{count_words(findings)}; none may be {' or '.join(counted)}{_listed(bad)}"
     return GateResult(suite, "fail_on", "failed" if bad else "passed", words, float(len(bad)), None, 0.0)

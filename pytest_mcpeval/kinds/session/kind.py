@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -72,9 +73,14 @@ class SessionKind(Kind[SessionSpec]):
         if suite.key not in self._runs:
             options = runtime.settings.session
             keys = [other.key for other in runtime.suites if other.kind == self.name]
-            name = folder_names(options.name, keys)[suite.key] if len(keys) > 1 else options.name
-            folder = Folder(runtime.settings.rootdir, name)
-            self._runs[suite.key] = EvaluationRun(suite, folder, options)
+            try:
+                earlier = options.earlier_of(suite.key)
+                run_name = earlier.run_name if earlier else options.run_name(keys)
+            except ValueError as error:
+                raise TargetError(str(error)) from None
+            name = folder_names(run_name, keys)[suite.key] if len(keys) > 1 else run_name
+            folder = Folder(runtime.settings.rootdir, earlier.name if earlier else name)
+            self._runs[suite.key] = EvaluationRun(suite, folder, replace(options, name=run_name))
         return self._runs[suite.key]
 
     def ask(self, suite: Session, case: SessionCase, runtime: Runtime) -> State:
@@ -132,14 +138,18 @@ class SessionKind(Kind[SessionSpec]):
     def gates(self, suite: Session, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
         """Every gate, judged on the findings of the critic."""
         from pytest_mcpeval.kinds.session.baseline import read
-        from pytest_mcpeval.kinds.session.gates import judge_gates
-        from pytest_mcpeval.kinds.session.metrics import findings_of
+        from pytest_mcpeval.kinds.session.gates import judge_gates, unfit_for_baseline
+        from pytest_mcpeval.kinds.session.metrics import dropped_of, findings_of
 
         session = _session(suite)
         if not session.attached:
             return []
         committed = None if blessing else read(session)
-        return judge_gates(session.key, session.settings.gates, findings_of(samples), committed)
+        dropped = dropped_of(samples)
+        found = judge_gates(session.key, session.settings.gates, findings_of(samples), committed, dropped)
+        if blessing and dropped and session.settings.baseline is not None:
+            found.append(unfit_for_baseline(session.key, dropped))
+        return found
 
     def baseline(self, suite: Session, samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
         """The findings, without their evidence."""
@@ -166,7 +176,7 @@ class SessionKind(Kind[SessionSpec]):
             return []
         return [
             f"Evaluation complete: {report.run['evaluation']}\nReport: {report.run['report']}\n"
-            f"Findings: {report.message.removesuffix(' findings')}"
+            f"Findings: {report.message.replace(' findings', '', 1)}"
         ]
 
 

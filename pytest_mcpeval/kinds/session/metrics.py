@@ -26,6 +26,12 @@ def findings_of(samples: Sequence[Sample]) -> list[Finding] | None:
     )
 
 
+def dropped_of(samples: Sequence[Sample]) -> list[str]:
+    """The headings of the critic that look like findings and could not be read."""
+    report = report_sample_of(samples)
+    return [] if report is None else list(report.measured.get("dropped_headings", ()))
+
+
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:
     """``scenarios`` and ``aborted`` by reason, ``calls``, ``blocked``; of the report what it found."""
     scenarios = [sample for sample in samples if sample.id != REPORT_ID and sample.measured]

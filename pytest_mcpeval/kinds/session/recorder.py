@@ -17,6 +17,7 @@ from pytest_mcpeval.kinds.session.records import (
     NOT_DISPATCHED,
     AbortReason,
     TranscriptEntry,
+    is_reserved,
 )
 from pytest_mcpeval.kinds.session.redaction import args_summary, digest, redacted_text
 from pytest_mcpeval.kinds.session.result_shape import failure_shape, result_shape
@@ -55,6 +56,13 @@ class Recorder:
     def call_count(self) -> int:
         """The calls made so far."""
         return call_count(self._guard.transcript.entries(), self.scenario_id)
+
+    def lines_of(self, tool: str) -> int:
+        """The lines of a tool, those in place of a call among them."""
+        name = self._name(tool)
+        entries = self._guard.transcript.entries()
+        own = [entry for entry in entries if entry.scenario_id == self.scenario_id]
+        return sum(name in (entry.tool, entry.blocked_tool) for entry in own)
 
     @property
     def calls_left(self) -> int:
@@ -120,11 +128,18 @@ class Recorder:
     def before(
         self, tool: str, arguments: Mapping[str, Any], *, is_mcp: bool, justification: str | None = None
     ) -> TranscriptEntry:
-        """The line of a call that is about to be made; it counts from now on."""
+        """The line of a call that is about to be made; it counts from now on.
+
+        Raises:
+            ValueError: The name is one that only the guard may write.
+        """
+        name = self._name(tool)
+        if is_reserved(name):
+            raise ValueError(f"{name!r} is reserved: names such as __name__ stand for what is no call")
         entry = self._guard.transcript.append(
             self.scenario_id,
             ts=self._guard.now(),
-            tool=self._name(tool),
+            tool=name,
             is_mcp=is_mcp,
             args_summary=self._summary(arguments),
             justification=None if justification is None else self._justification(justification),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ WALLCLOCK_ABORT = "__wallclock_abort__"
 SYNTHETIC_TOOLS = frozenset({BLOCKED, BUDGET_ABORT, WALLCLOCK_ABORT})
 """What stands as ``tool`` of entries that are no calls. They count for no budget and belong to no server."""
 
+_RESERVED = re.compile(r"\s*__.*__\s*", re.DOTALL)
+
 NOT_DISPATCHED = "not dispatched"
 """The ``result_shape`` of entries that are no calls."""
 
@@ -36,6 +39,11 @@ INTERRUPTED = frozenset({"error:KeyboardInterrupt", "error:SystemExit", "error:c
 MCP_PREFIX = "mcp__"
 MOST_CALLS = 999
 """The largest call budget: ids have three digits."""
+
+
+def is_reserved(tool: str) -> bool:
+    """Whether a name has the form of the `SYNTHETIC_TOOLS`, which only the guard may write."""
+    return _RESERVED.fullmatch(tool) is not None
 
 
 def mcp_tool(server: str, tool: str) -> str:

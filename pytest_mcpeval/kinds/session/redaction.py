@@ -23,7 +23,9 @@ _PERSONAL_NAME = re.compile(
 )
 # Words that are parts of many others: a capital or a sign divides them.
 _SHORT_NAME = re.compile(
-    r"(?:^|[^A-Za-z])(?i:otp|pin|pass|cvv)(?:$|[^a-z])|[a-z](?:[Oo]tp|OTP|Pin|PIN|Pass|Cvv|CVV)(?:$|[^a-z])"
+    r"(?:^|[^A-Za-z])(?i:otp|pin|pass|cvv|pw|pat|sid)(?:$|[^a-z])"
+    r"|[a-z](?:[Oo]tp|OTP|Pin|PIN|Pass|Cvv|CVV|Pw|PW|Pat|PAT|Sid|SID)(?:$|[^a-z])"
+    r"|^(?i:private)$"
 )
 # Not \b: a token may stand behind an underscore.
 _ISSUED = r"""(?<![A-Za-z0-9])(?:
@@ -31,6 +33,7 @@ _ISSUED = r"""(?<![A-Za-z0-9])(?:
       |lin_(?:api|oauth)|dckr_(?:pat|oat)|shp(?:at|ca|pa|ss)|dop_v1|doo_v1|sq0[a-z]{3}|EAA[A-Za-z]|GOCSPX|ntn
       |rubygems|tskey|nvapi|pplx)[-_][\w-]{8,}
   | SG\.[\w-]+\.[\w-]+ | AGE-SECRET-KEY-1[A-Z0-9]+
+  | \d{8,10}:AA[\w-]{30,}
   | (?:AKIA|ASIA)[A-Z0-9]{12,} | AIza[\w-]{20,} | ya29\.[\w-]+
   | eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?
   | [Bb]earer\s+[\w.~+/=-]{6,} | (?:[Bb]asic|[Dd]igest|[Tt]oken)\s+(?=\S*[\d=])[\w.~+/=-]{6,}
@@ -40,29 +43,38 @@ _NAME = (
     r"|authorization)"
 )
 _NAMED = rf"""(?P<name>["']?\b[\w.-]*{_NAME}[\w.-]*["']?\s*[:=]\s*
-      |["']?(?<![\w.-])(?:pass|pin|otp|cvv)["']?\s*[:=]\s*)["']?[^\s"',;&}}]+["']?"""
+      |["']?(?<![\w.-])(?:pass|pin|otp|cvv|pw|pat|sid)["']?\s*[:=]\s*
+      |[?&](?:sig|key|code|auth|private)=)["']?[^\s"',;&}}]+["']?"""
 # A value has a digit, or follows "is": "password rules" are words.
 _SPOKEN = r"""(?P<name>\b(?:passw(?:or)?d|passwd|passphrase|passcode)\s+(?:(?:is|was|be)\s+)?["']?
       |\b(?:token|secret|api[-_ ]?key)\s+(?:(?:is|was|be)\s+)?["']?(?=\S*[A-Za-z]))(?=[^\s"']*\d)[^\s"',;&}]+
+  |(?P<short>\b(?:pin|otp|cvv|passcode)\s+(?:(?:code|is|was|be)\s+)?["']?)(?=\d{3,8}\b)\d+
   |(?P<said>\b(?:passw(?:or)?d|passwd|passphrase|passcode)\s+is\s+["']?)[^\s"',;&}]+"""
 _OPTION = r"""(?P<name>(?:\b(?:curl|wget|https?)\b[^\n|;&]*?\s-u|(?<!\S)--(?:proxy-)?user)
       [\s=]*["']?[^\s:"']+:)[^\s"']+
   |(?P<said>\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|7z|zip)\b[^\n|;&]*?\s-p\s?)[^\s-][^\s"']*"""
-# Letters and digits, too long to be a word; or base64 with its padding.
+# Keys of 40 characters of base64; letters and digits, too long to be a word; or base64 with its padding.
 _RANDOM = r"""
-    (?<![\w+])(?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+])
+    (?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{0,39}\d)(?=[A-Za-z0-9+/]{0,39}[A-Z])(?=[A-Za-z0-9+/]{0,39}[a-z])
+      [A-Za-z0-9+/]{40}(?![A-Za-z0-9+/])
+  | (?<![\w+])(?=\w*\d)(?=\w*[A-Za-z])\w{32,}(?![\w+])
   | (?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={1,2}
 """
+# Credentials of a host, without a scheme before them; "npm:lodash@4.17.21" and "12:30@noon" have none.
+_AT_HOST = r"""(?<![\w@:/.-])[\w.-]+:(?!\d+@)[^\s/@:]+(?=@(?:
+    (?:\d+\.){3}\d+\b | [A-Za-z]))"""
 _ANY_NAME = rf"\g<name>\g<said>{HIDDEN}"
+_SPOKEN_NAME = rf"\g<name>\g<short>\g<said>{HIDDEN}"
 _VALUES = (
     # To the last @ before the host: a password may have one in it.
     (re.compile(r"(?<=://)[^\s/@:]*:[^\s/]+(?=@)"), HIDDEN),
     (re.compile(r"(?<=://)[^\s/@:]*:(?!\d+/)[^\s@]+(?=@)"), HIDDEN),
+    (re.compile(_AT_HOST, re.VERBOSE), HIDDEN),
     (re.compile(r"[\w.%+-]+(?:@|%40)[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+", re.IGNORECASE), "<e-mail>"),
     (re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL), "<key>"),
     (re.compile(_ISSUED, re.VERBOSE), "<token>"),
     (re.compile(_NAMED, re.VERBOSE | re.IGNORECASE), rf"\g<name>{HIDDEN}"),
-    (re.compile(_SPOKEN, re.VERBOSE | re.IGNORECASE), _ANY_NAME),
+    (re.compile(_SPOKEN, re.VERBOSE | re.IGNORECASE), _SPOKEN_NAME),
     (re.compile(_OPTION, re.VERBOSE), _ANY_NAME),
     (re.compile(r"(?<![\d.])(?:\d[ -]?){12,18}\d(?![\d.])"), "<number>"),
     (re.compile(_RANDOM, re.VERBOSE), "<token>"),

@@ -18,6 +18,7 @@ from pytest_mcpeval.kinds.session.records import TranscriptEntry
 from pytest_mcpeval.kinds.session.state import State, seconds_between
 
 NO_FINDINGS = "No findings — surface behaved well in the scenarios run."
+NOT_CALLED = "No findings — never called in the scenarios run."
 NOTHING_TO_EVALUATE = "No MCPs attached — nothing to evaluate"
 NO_SUMMARY = "The critic wrote no summary."
 
@@ -51,12 +52,17 @@ class Report:
     headline: str
     synthesis: str
     by_server: tuple[tuple[str, tuple[Finding, ...]], ...]
+    called: frozenset[str]
     unattributed: tuple[Finding, ...]
     cross: tuple[Finding, ...]
     cross_words: str
     skipped: tuple[SkippedServer, ...]
     caveats: tuple[Caveat, ...]
     figures: tuple[ServerFigures, ...]
+
+    def no_findings(self, server: str) -> str:
+        """What stands under a server without findings: one that was never called has not behaved at all."""
+        return NO_FINDINGS if server in self.called else NOT_CALLED
 
     @property
     def aborted(self) -> int:
@@ -68,6 +74,7 @@ def report_of(state: State, entries: Sequence[TranscriptEntry]) -> Report:
     """The report on a state whose findings are checked."""
     findings = sorted(state.critic_findings, key=lambda finding: SEVERITIES.index(finding.severity))
     cross = tuple(finding for finding in findings if finding.mcp_name == CROSS_MCP)
+    figures = tuple(figures_of(state.attached_mcps, entries))
     return Report(
         state=state,
         entries=tuple(entries),
@@ -78,12 +85,13 @@ def report_of(state: State, entries: Sequence[TranscriptEntry]) -> Report:
             (name, tuple(finding for finding in findings if finding.mcp_name == name))
             for name in state.server_names()
         ),
+        called=frozenset(one.server for one in figures if one.calls),
         unattributed=tuple(finding for finding in findings if finding.mcp_name == UNATTRIBUTED),
         cross=cross,
         cross_words="" if cross else _no_cross_words(state),
         skipped=tuple(_skipped(state)),
         caveats=tuple(_caveats(state)),
-        figures=tuple(figures_of(state.attached_mcps, entries)),
+        figures=figures,
     )
 
 

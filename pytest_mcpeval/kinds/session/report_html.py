@@ -9,7 +9,7 @@ from html import escape
 from pytest_mcpeval.kinds.session.critic.findings import Finding
 from pytest_mcpeval.kinds.session.figures import FIGURE_HEADER, figure_cells
 from pytest_mcpeval.kinds.session.records import TranscriptEntry
-from pytest_mcpeval.kinds.session.report import NO_FINDINGS, NO_SUMMARY, NOTHING_TO_EVALUATE, Report
+from pytest_mcpeval.kinds.session.report import NO_SUMMARY, NOTHING_TO_EVALUATE, Report
 from pytest_mcpeval.text import visible
 
 COLOURS = {"Critical": "#c62828", "Major": "#b26a00", "Minor": "#5d6d00", "Suggestion": "#1565c0"}
@@ -64,7 +64,7 @@ def _body(report: Report) -> Iterator[str]:
     yield "<h2>Per-MCP Findings</h2>"
     for name, findings in report.by_server:
         yield f"<h3>{_shown(name)}</h3>"
-        yield _findings(findings) if findings else f"<p>{NO_FINDINGS}</p>"
+        yield _findings(findings) if findings else f"<p>{report.no_findings(name)}</p>"
     if report.unattributed:
         yield f"<h2>Unattributed Findings</h2>{_findings(report.unattributed)}"
     cross = _findings(report.cross) if report.cross else f"<p>{_shown(report.cross_words)}</p>"

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from pytest_mcpeval.kinds.session.critic.findings import Finding
 from pytest_mcpeval.kinds.session.figures import FIGURE_HEADER, figure_cells
-from pytest_mcpeval.kinds.session.report import NO_FINDINGS, NO_SUMMARY, NOTHING_TO_EVALUATE, Caveat, Report
+from pytest_mcpeval.kinds.session.report import NO_SUMMARY, NOTHING_TO_EVALUATE, Caveat, Report
 from pytest_mcpeval.text import escaped_markdown, visible
 
 
@@ -42,7 +42,7 @@ def _body(report: Report) -> Iterator[str]:
     yield from ("## Per-MCP Findings", "")
     for name, findings in report.by_server:
         yield from (f"### {escaped_markdown(name)}", "")
-        yield from _findings(findings) if findings else (NO_FINDINGS, "")
+        yield from _findings(findings) if findings else (report.no_findings(name), "")
     if report.unattributed:
         yield from ("## Unattributed Findings", "")
         yield from _findings(report.unattributed)

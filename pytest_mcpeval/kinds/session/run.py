@@ -103,7 +103,7 @@ class EvaluationRun:
 
     def _begin(self, around: Surroundings, earlier: StateFile | None) -> StateFile:
         """Phases 1 to 3: nobody is asked, since the file has all answers; each is written down."""
-        state = initial_state(self.suite, self.folder.name, self.options.run_id)
+        state = initial_state(self.suite, self.folder.name, self.options)
         if earlier is not None:
             state = state.model_copy(update={"started": earlier.state.started})
         return scoped(StateFile.create(self.folder.state, state), self.suite, around.connect)

@@ -59,6 +59,14 @@ def is_place_name(path: str) -> bool:
     return words[-1] in _LAST or not _STRONG.isdisjoint(words)
 
 
+def subject_of(path: str) -> str:
+    """What an argument is about, in lower case: ``repo`` for ``repo``, ``repo_name`` and ``repo.id``."""
+    words = _words(path)
+    while len(words) > 1 and words[-1] in _NAME:
+        words.pop()
+    return "_".join(words) if _WORD.findall(path) else path.lower()
+
+
 def _words(path: str) -> list[str]:
     """The words in the name of an argument; before ``name`` and ``id``, those of the object around it."""
     keys = _INDEX.sub("", path).split(".")

@@ -1,15 +1,14 @@
 """Does a call stay within the test resources? Judged on the raw arguments, before they are sent.
 
-A text among the arguments names a resource when it equals it, or stands in it as a whole word or several:
-``acme/playground`` and ``playground`` are in ``repo: acme/playground``. Never the other way round: the
-resource ``playground`` does not permit ``playground-production``. A call that changes something needs one
-text that names a resource. Three things make this stricter where the plain rule would let go of too much:
+A text among the arguments names a resource when it equals it, with its label or without:
+``repo: acme/playground`` and ``acme/playground``. In the argument of the label, the last part of such a name
+is enough: ``{repo: playground}``. Nothing else of a resource names it: neither the label ``repo`` nor the
+owner ``acme``. A call that changes something needs one text that names a resource, and what plainly names
+something else takes it outside, whatever its other arguments name:
 
-- a blank text, or one of punctuation only, names nothing, and part of a word is another word;
-- a place (a path, a file or a URL, by the name of its argument or by its look) names a resource only as a
-  whole: neither ``/srv`` nor ``notes.txt`` is ``/srv/notes.txt``;
-- what plainly names something else takes the call outside, whatever its other arguments name: a place that is
-  no resource, or another value of the argument a resource is labelled with (``repo`` for ``repo: …``).
+- a place (a path, a file or a URL, by the name of its argument or by its look) that is no resource;
+- another value of the argument a resource is labelled with;
+- another owner than that of a resource which is named by its last part.
 
 One thing is inside that would be outside by these: a relative place in a call whose labelled argument names
 its resource, as ``docs/a.md`` does next to ``repo: acme/playground``.
@@ -26,9 +25,14 @@ from pytest_mcpeval.kinds.session.safety_places import (
     is_place,
     is_place_name,
     is_relative,
-    looks_like_place,
+    subject_of,
 )
 
+_OWNERS = frozenset(
+    """
+    owner org organization organisation namespace group user username account workspace project tenant
+    """.split()  # noqa: SIM905
+)
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w.-]*):\s+(?P<value>\S.*)", re.DOTALL)
 
 
@@ -42,6 +46,8 @@ class Match:
 
 def match_resources(arguments: Any, resources: Sequence[str]) -> Match:
     """Whether JSON arguments of a call that changes something stay within the resources."""
+    if other := _has_other_owner(arguments, resources):
+        return Match(False, f"`{other}` is not the owner of the test resource")
     named = ""
     contained = _is_contained(arguments, resources)
     for path, text in texts_in(arguments):
@@ -69,52 +75,65 @@ def texts_in(arguments: Any) -> Iterator[tuple[str, str]]:
 
 
 def names(text: str, resource: str, path: str = "") -> bool:
-    """Whether a text names a resource: all of it, or whole words in it. ``path`` is where the text stands."""
-    value = _value(resource)
+    """Whether a text names a resource. ``path`` is where the text stands."""
+    label, value = _parts(resource)
     if text in (resource, value):
         return bool(text.strip())
-    if is_place_name(path) or looks_like_place(text) or not any(map(str.isalnum, text)):
-        return False
-    start = resource.find(text)
-    while start >= 0:
-        if _is_whole(resource, start, start + len(text)):
-            return True
-        start = resource.find(text, start + 1)
-    return False
+    return _is_last_part(text, value) and _is_labelled(path, label) and not is_place_name(label)
 
 
-def _is_whole(resource: str, start: int, end: int) -> bool:
-    cut_before = start > 0 and resource[start - 1].isalnum() and resource[start].isalnum()
-    cut_after = end < len(resource) and resource[end - 1].isalnum() and resource[end].isalnum()
-    return not (cut_before or cut_after)
+def _parts(resource: str) -> tuple[str, str]:
+    """The label of a resource in lower case, empty without one, and what stands behind it."""
+    found = _LABELLED.fullmatch(resource)
+    return (found["label"].lower(), found["value"]) if found else ("", resource)
 
 
-def _value(resource: str) -> str:
-    labelled = _LABELLED.fullmatch(resource)
-    return labelled["value"] if labelled else resource
+def _is_last_part(text: str, value: str) -> bool:
+    return bool(text) and text == value.rpartition("/")[2] and text != value
+
+
+def _is_labelled(path: str, label: str) -> bool:
+    """Whether a text stands in the argument of a label: ``repo``, ``repos[0]``, ``repo.name``."""
+    subject = subject_of(label)
+    return bool(label) and subject_of(path) in (subject, f"{subject}s")
 
 
 def _labels(resources: Sequence[str]) -> list[tuple[str, str]]:
-    """The resources that have a label, each with it, in lower case."""
-    found = ((resource, _LABELLED.fullmatch(resource)) for resource in resources)
-    return [(match["label"].lower(), resource) for resource, match in found if match]
-
-
-def _key(path: str) -> str:
-    return re.sub(r"(?:\[\d+\])+$", "", path).rpartition(".")[2].lower()
+    """The resources that have a label, each with it."""
+    return [(label, resource) for resource in resources if (label := _parts(resource)[0])]
 
 
 def _contradicted(path: str, resources: Sequence[str]) -> str:
     """The label that an argument has in common with a resource, if there is one."""
-    key = _key(path)
-    return next((label for label, _ in _labels(resources) if label == key), "")
+    return next((label for label, _ in _labels(resources) if _is_labelled(path, label)), "")
+
+
+def _has_other_owner(arguments: Any, resources: Sequence[str]) -> str:
+    """Where another owner stands than that of the resources which are named by their last part."""
+    texts = list(texts_in(arguments))
+    short = [
+        resource
+        for resource in resources
+        if any(
+            names(text, resource, path) and text not in (resource, _parts(resource)[1])
+            for path, text in texts
+        )
+    ]
+    owners = {owner for resource in short for owner in _parts(resource)[1].split("/")[:-1]}
+    owners |= {_parts(resource)[1].rpartition("/")[0] for resource in short}
+    found = (path for path, text in texts if _is_owner(path) and text not in owners)
+    return next(found, "") if short else ""
+
+
+def _is_owner(path: str) -> bool:
+    return any(subject_of(key) in _OWNERS for key in re.sub(r"\[\d+\]", "", path).split("."))
 
 
 def _is_contained(arguments: Any, resources: Sequence[str]) -> bool:
     """Whether an argument that is no place itself names the resource of its label, such as a repository."""
     labels = [(label, resource) for label, resource in _labels(resources) if not is_place_name(label)]
     return any(
-        _key(path) == label and names(text, resource, path)
+        _is_labelled(path, label) and names(text, resource, path)
         for path, text in (texts_in(arguments) if labels else ())
         for label, resource in labels
     )

@@ -39,21 +39,27 @@ _FINER_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 _KIND = (
     r"(?:tool|operation|function|action|command|call|request|method|endpoint|query|lookup|look|view|report)s?"
 )
+_CLAIM = r"read[\s-]?only"
+_MENTION = re.compile(rf"\b{_CLAIM}\b", re.IGNORECASE)
+# Where a claim may end: anything else that follows may be what it is about, or take it back.
+_ENDS = r"(?=\s*(?:[.!;\])*]|$|[-–—]\s)|\s+and\b)"
 # Of the tool itself: modes, files and users may be read-only as well.
 _READ_ONLY = re.compile(
-    rf"^[\W_]*(?:an?\s+)?(?P<first>read[\s-]?only)(?=\s*(?:[^\w\s-]|[-–—]\s|$)|\s+{_KIND}\b)"
-    rf"|\b(?:this|the)\s+{_KIND}\s+is\s+(?:\w+ly\s+)?(?P<tool>read[\s-]?only)\b"
-    rf"|\b(?:this|it)(?:\s+is|['’]s)\s+(?:\w+ly\s+)?(?:an?\s+)?(?P<this>read[\s-]?only)"
-    rf"(?=\s*(?:[^\w\s-]|[-–—]\s|$)|\s+{_KIND}\b)"
-    r"|[(\[](?P<note>read[\s-]?only)[)\]]\W*$",
+    rf"^[\W_]*(?:an?\s+)?(?P<first>{_CLAIM})(?:{_ENDS}|(?=\s*[:,])|\s+{_KIND}\b)"
+    rf"|\b(?:this|the)\s+{_KIND}\s+is\s+(?:\w+ly\s+)?(?P<tool>{_CLAIM})\b{_ENDS}"
+    rf"|\b(?:this|it)(?:\s+is|['’]s)\s+(?:\w+ly\s+)?(?:an?\s+)?(?P<this>{_CLAIM})(?:{_ENDS}|\s+{_KIND}\b)"
+    rf"|[(\[](?P<note>{_CLAIM})[)\]]\W*$",
     re.IGNORECASE,
 )
 _WITH_RESERVE = re.compile(
-    r"[^.!?\n]*\b(?:unless|except|if|when|while|until|default|mode|once|only\s+for|flag|setting)\b",
+    r"[^.!?\n]*\b(?:unless|except|if|when|while|until|default|mode|once|only\s+for|flag|setting|theory|mostly"
+    r"|usually|normally|generally|supposed(?:ly)?|intended|in\s+principle|almost|not|no|false|off|never)\b"
+    r"|[^.!?\n]*[=?]",
     re.IGNORECASE,
 )
 _NOT_READ_ONLY = re.compile(
-    rf"\b(?:this|it|tool|{_KIND})(?:(?:\s+is|['’]s)\s+not|\s+isn['’]t)\s+(?:an?\s+)?read[\s-]?only\b",
+    rf"\b(?:this|it|tool|{_KIND})(?:(?:\s+is|['’]s)\s+not|\s+isn['’]t)\s+(?:an?\s+)?{_CLAIM}\b"
+    rf"|\bnot\s+{_CLAIM}\b|\b{_CLAIM}\W{{1,3}}(?:no|false|off|never)\b",
     re.IGNORECASE,
 )
 # Forms that are verbs wherever they stand.
@@ -92,8 +98,36 @@ _CHANGES_HERE = re.compile(
     rf"|(?:{_START}|\b(?:and|or|then|also|will|which|that|it|tool)\s+|,\s+)(?:{_WITH_OBJECT})\s+{_OBJECT}\b",
     re.IGNORECASE,
 )
+_DONE = (
+    r"(?:created|deleted|removed|written|overwritten|modified|updated|changed|replaced|erased|renamed|moved|sent"
+    r"|published|pushed|merged|closed|cancell?ed|archived|revoked|uploaded|inserted|appended|truncated|purged"
+    r"|dropped|cleared|reset|marked|acknowledged|consumed|stored|saved|executed|applied|invalidated|destroyed)"
+)
+_SOON = (
+    r"(?:then|also|automatically|immediately|subsequently|afterwards|permanently|silently|irreversibly"
+    r"|now)\s+"
+)
+# In the passive voice. Of a thing that is looked for, a clause behind "that", "if" or "when" says how it is.
+_IS_CHANGED = re.compile(
+    rf"\b(?:will|shall|gets?|being|may|might)\s+(?:be\s+)?(?:\w+ly\s+)?(?:{_SOON})?{_DONE}\b"
+    rf"|\b(?:is|are)\s+(?:{_SOON})+{_DONE}\b"
+    rf"|(?:^|[.!;]\s+|\n\s*|,?\s+and\s+)(?!(?:no|none|nothing|never)\b)"
+    rf"(?:(?!\b(?:if|when|whether|once|that|which|where|who|whose|what|after|before|how)\b)\w+\s+){{1,4}}"
+    rf"(?:is|are)\s+{_DONE}\b",
+    re.IGNORECASE,
+)
+# What a tool may well change, in words that also have harmless meanings.
+_MAY_CHANGE = re.compile(
+    r"\b(?:drop|dropping|alter|altering)\s+(?:table|database|schema|index|view)s?\b"
+    r"|\b(?:any|arbitrary)\s+(?:sql|ddl|shell|code|commands?|statements?|scripts?)\b"
+    rf"|{_START}(?:generate|issue|mint|provision|allocate)s?\s+(?:\w+\s+){{0,4}}?(?:links?|urls?|tokens?|keys?"
+    r"|invit(?:e|ation)s?|credentials?|certificates?)\b"
+    rf"|{_START}(?:marks|acks|ack|stars|pins|flags|tags|labels|trashes|copies|resolves|notifies|releases)\s+"
+    r"(?!(?:of|for|from|in|on|by|with|and|or|to|that|which|are|is|at|as|nearby)\b)\w+",
+    re.IGNORECASE,
+)
 _NEGATION = re.compile(
-    r"(?P<word>\b(?:not(?!\s+(?:only|just|merely|simply))|never|without|no|cannot|neither|nor|non)\b|n't\b|n’t\b)"
+    r"(?P<word>\b(?:not(?!\s+(?:only|just|merely|simply))|never|nothing|without|no|cannot|neither|nor|non)\b|n't\b|n’t\b)"
     r"(?P<between>(?:[^\w.:;!?]+\w+){0,6}[^\w.:;!?]*)$",
     re.IGNORECASE,
 )
@@ -102,6 +136,13 @@ _LISTED = re.compile(
     rf"\W*(?:{_NOUNS_TOO}|{_WITH_OBJECT}|(?:creat|delet|remov|writ|overwrit|eras|renam|mutat|revok|truncat|archiv)"
     r"(?:e|es|ing)|modif(?:y|ies|ying)|change[sd]?|changing|read|reads|reading|destroy|mutations?|side|effects?"
     r"|in|any|way|ever|or|and|nor|\W)*",
+    re.IGNORECASE,
+)
+# Beyond these a negation denies them, and not the verb: "does not ask before deleting".
+_TURNS = re.compile(
+    r"\b(?:before|after|when(?:ever)?|while|until|unless|if|once|because|instead"
+    r"|(?:ask|confirm|prompt|warn|wait|hesitat|fail|stop|refus|bother|forget|mind|check|verif|need|requir|notif|care"
+    r"|request|permi|approv|question|remorse|delay|problem)\w*)\b",
     re.IGNORECASE,
 )
 _NO_FINITE_VERB = re.compile(r"(?:ing|effects?|mutations?|destructive)$", re.IGNORECASE)
@@ -123,7 +164,9 @@ def classify(name: str, tool: Tool | None = None) -> Classification:
     if len(effects) > 1:
         reasons = ", but ".join(statement.reason for statement in said)
         return Classification("undecided", reasons)
-    return said[0] if said else classify_name(name)
+    by_name = classify_name(name)
+    # A doubt in the description takes nothing away from what the name says plainly.
+    return said[0] if said and (said[0].effect != "undecided" or by_name.effect == "read") else by_name
 
 
 def classify_name(name: str) -> Classification:
@@ -159,11 +202,17 @@ def _statements(tool: Tool) -> Iterator[Classification]:
     found = _mentions(_CHANGES, tool.description) or _mentions(_CHANGES_HERE, tool.description)
     if found:
         yield Classification("mutating", f"its description mentions '{found.lower()}'")
+    elif doubtful := _mentions(_IS_CHANGED, tool.description) or _mentions(_MAY_CHANGE, tool.description):
+        yield Classification("undecided", f"its description mentions '{doubtful.lower()}'")
 
 
 def _says_read_only(text: str) -> bool:
-    """Whether a description says of the tool itself, and without reserve, that it is read-only."""
-    return any(not _WITH_RESERVE.match(text, match.end()) for match in _READ_ONLY.finditer(text))
+    """Whether a description says of the tool itself, and without reserve, that it is read-only.
+
+    Where the word is used for anything else as well, none of it is taken for a claim.
+    """
+    claims = [match for match in _READ_ONLY.finditer(text) if not _WITH_RESERVE.match(text, match.end())]
+    return bool(claims) and len(claims) == len(_MENTION.findall(text))
 
 
 def _mentions(pattern: re.Pattern[str], text: str) -> str:
@@ -178,6 +227,8 @@ def _is_denied(words: str, before: str) -> bool:
     """Whether a negation reaches the words: over other verbs of a list, but over no other comma or 'and'."""
     negation = _NEGATION.search(before)
     if negation is None:
+        return False
+    if _TURNS.search(negation["between"]):
         return False
     if negation["word"].lower() in ("without", "no") and not _NO_FINITE_VERB.search(words):
         return False

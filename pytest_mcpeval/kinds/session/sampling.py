@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.gates import names
 from pytest_mcpeval.kinds.base import Case
-from pytest_mcpeval.kinds.session.critic.findings import count_words, counts
+from pytest_mcpeval.kinds.session.critic.findings import counts, found_words
 from pytest_mcpeval.kinds.session.figures import figures_of
 from pytest_mcpeval.kinds.session.records import BLOCKED, TranscriptEntry
 from pytest_mcpeval.kinds.session.report import NOTHING_TO_EVALUATE
@@ -90,12 +90,13 @@ def report_sample(
         kind=suite.kind,
         id=case.id,
         outcome="failed" if failed else "passed",
-        message=message if failed else f"{count_words(state.critic_findings)} findings",
+        message=message if failed else found_words(state.critic_findings, state.critic_findings_dropped),
         traits=dict(case.traits),
         measured={
             "findings": [finding.model_dump(mode="json") for finding in state.critic_findings],
             "counts": dict(counts(state.critic_findings)),
             "dropped": state.critic_findings_dropped,
+            "dropped_headings": [raw.split("\n")[0] for raw in state.critic_findings_dropped_raw],
             "unmapped_mcp_names": list(state.unmapped_mcp_names),
             "dangling_citations": [found.model_dump(mode="json") for found in state.dangling_citations],
             "summary": state.critic_summary,

@@ -159,6 +159,9 @@ def _listed(proposals: Sequence[Proposal]) -> Iterable[str]:
 
 def _edited(proposals: list[Proposal], request: str, talk: Conversation) -> list[Proposal]:
     edited = edit(proposals, request)
+    if edited is None and _ADD.fullmatch(request.strip()):
+        talk.tell(f"{MOST_SCENARIOS} scenarios are the most: drop one first.")
+        return proposals
     if edited is None:
         talk.tell("That neither approves nor edits the list.")
         return proposals

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.session.discovery import FoundServer
+from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.kinds.session.records import MOST_CALLS
 from pytest_mcpeval.kinds.session.redaction import redacted_text
 from pytest_mcpeval.kinds.session.safety_rules import classify
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Connect = Callable[["ServerDefinition"], "Connection"]
 
 
-def initial_state(suite: SessionSuite, name: str, run_id: str) -> State:
+def initial_state(suite: SessionSuite, name: str, options: SessionOptions) -> State:
     """The state with which an evaluation begins."""
     config = Config(
         call_budget_per_scenario=min(suite.settings.call_budget, MOST_CALLS),
@@ -41,7 +42,14 @@ def initial_state(suite: SessionSuite, name: str, run_id: str) -> State:
         scenarios_digest=suite.digest,
     )
     started = now()
-    return State(eval_name=name, started=started, last_updated=started, config=config, run_id=run_id)
+    return State(
+        eval_name=name,
+        started=started,
+        last_updated=started,
+        config=config,
+        run_id=options.run_id,
+        run_name=options.name,
+    )
 
 
 def limited(config: Config, budgets: Mapping[str, Any]) -> Config:

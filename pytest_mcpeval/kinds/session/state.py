@@ -121,7 +121,8 @@ class Execution(_Record):
 class State(_Record):
     """Everything about an evaluation but its transcript.
 
-    Besides the documented fields: ``run_id`` tells the pytest run that works on it, ``interrupted_seconds``
+    Besides the documented fields: ``run_id`` tells the pytest run that works on it, ``run_name`` is what that
+    run was called (the evaluations of its several files have longer names), ``interrupted_seconds``
     how long nobody did between the beginning and the end of its execution, ``resumed`` when a later run went
     on with its scenarios.
     """
@@ -149,6 +150,7 @@ class State(_Record):
     dangling_citations: tuple[DanglingCitation, ...] = ()
     report_path: str | None = None
     run_id: str = ""
+    run_name: str = ""
     interrupted_seconds: float = 0.0
     resumed: tuple[str, ...] = ()
 

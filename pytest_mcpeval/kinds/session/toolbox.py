@@ -89,6 +89,10 @@ class Toolbox:
         """The calls made so far."""
         return self._recorder.call_count
 
+    def lines_of(self, tool: str) -> int:
+        """How often a tool was called or refused so far."""
+        return self._recorder.lines_of(tool)
+
     @property
     def calls_left(self) -> int:
         """The calls that may still be made."""
@@ -267,7 +271,8 @@ class Toolbox:
 
         Raises:
             CallRefused: The scenario is over; the block is not entered.
-            ValueError: ``tool`` is the name of an MCP tool, or there is no justification.
+            ValueError: ``tool`` is the name of an MCP tool or a reserved one such as ``__blocked__``, or
+                there is no justification.
         """
         if tool.startswith(MCP_PREFIX):
             raise ValueError(f"{tool[:80]!r} is an MCP tool: call it")
@@ -301,6 +306,7 @@ class Toolbox:
 
         Raises:
             CallRefused: The toolbox is closed.
+            ValueError: The name is reserved.
         """
         if self._recorder.is_housekeeping(tool, arguments):
             return

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.baseline import write_atomically
-from pytest_mcpeval.kinds.session.records import BLOCKED, WALLCLOCK_ABORT, AbortReason, TranscriptEntry
+from pytest_mcpeval.kinds.session.records import BLOCKED, AbortReason, TranscriptEntry
 from pytest_mcpeval.loading import DataFileError, Problem
 
 Entries = Sequence[TranscriptEntry]
@@ -36,14 +36,14 @@ def blocked_count(entries: Entries, scenario_id: str) -> int:
 def abort_reason(entries: Entries, scenario_id: str) -> AbortReason | None:
     """Why a scenario was ended, or None while it may go on; the wallclock ends all of them."""
     for entry in entries:
-        if entry.abort_reason and (entry.scenario_id == scenario_id or entry.tool == WALLCLOCK_ABORT):
+        if entry.abort_reason and (entry.scenario_id == scenario_id or entry.abort_reason == "wallclock"):
             return entry.abort_reason
     return None
 
 
 def wallclock_entry(entries: Entries) -> TranscriptEntry | None:
     """The entry that says when the time of the session was over."""
-    return next((entry for entry in entries if entry.tool == WALLCLOCK_ABORT), None)
+    return next((entry for entry in entries if entry.abort_reason == "wallclock"), None)
 
 
 def read_entries(path: Path) -> tuple[TranscriptEntry, ...]:

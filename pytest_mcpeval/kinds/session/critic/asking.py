@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
 from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, Signature, described
 from pytest_mcpeval.kinds.targets.threads import EventLoop, Late
 from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.modules import ImportProblem
+from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, launch
 from pytest_mcpeval.text import shortened
 
 PLACEHOLDER = "{prompt}"
@@ -69,26 +72,37 @@ def _command(words: list[str], model: CriticModel, request: CriticRequest) -> st
     whole = f"{INSTRUCTIONS}\n{request.prompt}"
     filled = [word.replace(PLACEHOLDER, whole) for word in words]
     name = f"critic command: {' '.join(words)}"
-    try:
-        done = subprocess.run(
-            filled,
-            input=whole if filled == words else "",
-            cwd=model.directory,
-            env=os.environ,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=model.timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise TargetError(f"{name}: no output within {model.timeout:g} s") from None
-    except OSError as error:
-        raise TargetError(f"{name}: cannot be started: {error}") from None
-    if done.returncode:
-        tail = shortened(done.stderr.strip(), _SHOWN_ERRORS)
-        raise TargetError(f"{name}: ended with status {done.returncode}\n{tail}")
-    return done.stdout
+    with tempfile.TemporaryDirectory(prefix="mcpeval-") as folder:
+        files = ProcessFiles.create(Path(folder), "critic", 1)
+        definition = ServerDefinition("critic", "stdio", command=filled[0], args=tuple(filled[1:]))
+        started = launch(definition, files, os.environ)
+        try:
+            process = subprocess.Popen(
+                [started.command, *started.args],
+                cwd=model.directory,
+                env={**os.environ, **started.env},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+            )
+        except OSError as error:
+            raise TargetError(f"{name}: cannot be started: {error}") from None
+        with process:
+            try:
+                output, errors = process.communicate(whole if filled == words else "", model.timeout)
+            except subprocess.TimeoutExpired:
+                raise TargetError(f"{name}: no output within {model.timeout:g} s") from None
+            finally:
+                end_launched(process)
+        ending = files.ending()
+    if ending is not None and ending.exit_code is None:
+        raise TargetError(f"{name}: cannot be started: {ending.words}")
+    if process.returncode:
+        tail = shortened(errors.strip(), _SHOWN_ERRORS)
+        raise TargetError(f"{name}: ended with status {process.returncode}\n{tail}")
+    return output
 
 
 def _function(model: CriticModel, request: CriticRequest, fixtures: Mapping[str, Any]) -> str:

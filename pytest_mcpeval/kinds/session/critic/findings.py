@@ -50,6 +50,11 @@ def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
     return {severity: found[severity] for severity in SEVERITIES}
 
 
+def found_words(findings: Iterable[Finding], dropped: int) -> str:
+    """``1 Critical, 0 Major, 2 Minor, 0 Suggestion findings; 2 dropped``."""
+    return f"{count_words(findings)} findings{f'; {dropped} dropped' if dropped else ''}"
+
+
 def count_words(findings: Iterable[Finding]) -> str:
     """``1 Critical, 0 Major, 2 Minor, 0 Suggestion``."""
     return ", ".join(f"{number} {severity}" for severity, number in counts(findings).items())

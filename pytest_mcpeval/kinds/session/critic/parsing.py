@@ -44,6 +44,12 @@ _ATTEMPT = re.compile(
 _SEVERITY_TOKEN = re.compile(rf"\[({_WIRE_SEVERITIES})\]")
 
 
+def severity_in(heading: str) -> Severity | None:
+    """The severity that a heading which was dropped has in brackets, in any case; None when it has none."""
+    found = re.search(rf"\[\s*({_WIRE_SEVERITIES})\s*\]", heading, re.IGNORECASE)
+    return cast(Severity, found[1].title()) if found else None
+
+
 @dataclass(frozen=True)
 class CriticOutput:
     """What was read.

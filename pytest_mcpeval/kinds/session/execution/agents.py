@@ -75,7 +75,9 @@ def _run_function(target: PythonTarget | FixtureTarget, task: str, toolbox: Tool
     except AnswerError as error:
         if isinstance(error.__cause__, INCIDENTS):
             raise TargetError(str(error.__cause__)) from error
-        return after_failure(toolbox, error.reason, error.message, late=error.reason == "timeout")
+        late = error.reason == "timeout"
+        message = "had not come to its end when the time of the session was over" if late else error.message
+        return after_failure(toolbox, error.reason, message, late=late)
     finally:
         target.close()
 
@@ -84,6 +86,7 @@ def after_failure(toolbox: Toolbox, reason: str, message: str, *, late: bool, an
     """The account of an agent that did not come to its end; one whom a limit stopped is not to blame."""
     if late and toolbox.abort_reason is None:
         toolbox.trip_wallclock()
+        assert toolbox.abort_reason is not None, "whom the clock cut off is not done"
     if toolbox.abort_reason is not None:
         return Account(answer)
     check = Check({"type": "agent"}, "failed", toolbox.told(f"the agent {message}"), {"reason": reason})

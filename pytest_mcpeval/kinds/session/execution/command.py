@@ -27,7 +27,7 @@ from pytest_mcpeval.kinds.targets.base import TargetStartError
 from pytest_mcpeval.kinds.targets.filling import filled
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
-from pytest_mcpeval.servers.processes import ProcessFiles, inherited_environment, launch
+from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, inherited_environment, launch
 from pytest_mcpeval.servers.variables import expand, redact, secrets
 
 TOOL_LOG_VARIABLE = "MCPEVAL_TOOL_LOG"
@@ -84,7 +84,7 @@ class _Program:
         try:
             late = not _wait(process, toolbox)
         finally:
-            _end(process)
+            end_launched(process)
         feeding.join(_END_SECONDS)
         answer = self._answer()
         if process.returncode == 0 and not late:
@@ -149,15 +149,3 @@ def _wait(process: subprocess.Popen[bytes], toolbox: Toolbox) -> bool:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_LOOK_SECONDS)
     return True
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End it if it runs; the launcher takes its whole process group along."""
-    if process.poll() is not None:
-        return
-    process.terminate()
-    try:
-        process.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -14,6 +14,7 @@ from pytest_mcpeval.kinds.scenario.run import REJECTIONS, evaluated
 from pytest_mcpeval.kinds.session.execution.spec import Step
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
 from pytest_mcpeval.kinds.targets.functions import described
+from pytest_mcpeval.kinds.targets.threads import DaemonThreads, Late
 from pytest_mcpeval.samples import Check, CheckStatus, to_json
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer, nodes
@@ -93,13 +94,24 @@ def _used(step: Step, script: _Script) -> Response:
     arguments = _filled(step, script)
     with script.toolbox.recorded(step.tool, arguments, justification=step.justification) as use:
         try:
-            use.result = json.loads(to_json(_function(step)(**arguments)))
+            use.result = _within_time(lambda: json.loads(to_json(_function(step)(**arguments))), step, script)
+        except Late:
+            raise CallError("timeout", f"{step.python} did not return in time") from None
         except ImportProblem as error:
             raise CallError("unreachable", f"{step.python} cannot be imported: {error}") from error
         except Exception as error:
             raise CallError("protocol", f"{step.python} raised {described(error)}") from error
     text = use.result if isinstance(use.result, str) else to_json(use.result)
     return Response(text, structured=None if isinstance(use.result, str) else use.result)
+
+
+def _within_time(work: Callable[[], Any], step: Step, script: _Script) -> Any:
+    """What the work brings, on a thread that may be left behind: the time of the session is hard."""
+    threads = DaemonThreads("mcpeval-step")
+    try:
+        return threads.call(work, min(step.timeout, max(0.0, script.toolbox.seconds_left)))
+    finally:
+        threads.close()
 
 
 def _function(step: Step) -> Callable[..., Any]:

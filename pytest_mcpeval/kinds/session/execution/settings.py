@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Seconds, Text
-from pytest_mcpeval.kinds.session.records import MCP_PREFIX, MOST_CALLS
+from pytest_mcpeval.kinds.session.records import MCP_PREFIX, MOST_CALLS, is_reserved
 from pytest_mcpeval.kinds.targets.settings import Command, FunctionPath
 from pytest_mcpeval.loading.wording import shown, suggestion
 from pytest_mcpeval.servers.json_paths import PathText
@@ -83,6 +83,8 @@ class StepModel(_Model):
     def _require_use(self, use: str) -> None:
         if use.startswith(MCP_PREFIX):
             raise ValueError(f"{shown(use)} is an MCP tool: write `call`")
+        if is_reserved(use):
+            raise ValueError(f"{shown(use)} is reserved: such names stand for what is no call")
         missing = [name for name in ("python", "justification") if getattr(self, name) is None]
         if missing:
             raise ValueError(f"`use` lacks `{missing[0]}`")

@@ -7,11 +7,13 @@ and ``result`` (any JSON data, for its shape) or ``error`` (a class or status).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.kinds.session.records import MCP_PREFIX
+from pytest_mcpeval.kinds.session.guard_socket import SERVER_NAME
+from pytest_mcpeval.kinds.session.records import MCP_PREFIX, mcp_tool
 from pytest_mcpeval.kinds.session.redaction import redacted_text
 from pytest_mcpeval.kinds.session.result_shape import shape_of
 from pytest_mcpeval.kinds.session.toolbox import Toolbox
@@ -26,9 +28,10 @@ _LONGEST_ERROR = 60
 def report_log(path: Path, toolbox: Toolbox) -> Check | None:
     """Write every reported use to the transcript; a failed check when a line is no report, else None."""
     problems: list[str] = []
+    reported: Counter[str] = Counter()
     for number, line in enumerate(_lines(path), 1):
         try:
-            _report(json.loads(line), toolbox)
+            _report(json.loads(line), toolbox, reported)
         except ValueError as error:
             problems.append(f"line {number}: {redacted_text(str(error))}")
     if not problems:
@@ -45,14 +48,20 @@ def _lines(path: Path) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
-def _report(data: Any, toolbox: Toolbox) -> None:
+def _report(data: Any, toolbox: Toolbox, reported: Counter[str]) -> None:
     if not isinstance(data, Mapping):
         raise ValueError(f"expected an object, found {shown(data)}")
-    tool, arguments = data.get("tool"), data.get("arguments", {})
+    tool, arguments = data.get("tool"), data.get("arguments")
+    arguments = {} if arguments is None else arguments
     if not isinstance(tool, str) or not tool.strip():
         raise ValueError(f"expected the name of a tool under `tool`, found {shown(tool)}")
     if tool.startswith(MCP_PREFIX):
-        # Its calls went through the guard, and have their lines.
+        # Agents put the name of the one server they see, the guard, before those of its tools.
+        inner = tool.removeprefix(mcp_tool(SERVER_NAME, ""))
+        name = inner if inner.startswith(MCP_PREFIX) else tool
+        reported[name] += 1
+        if reported[name] > toolbox.lines_of(name):
+            raise ValueError(f"{shown(tool)} was called past the guard: the transcript has no line of it")
         return
     if not isinstance(arguments, Mapping):
         raise ValueError(f"expected an object under `arguments`, found {shown(arguments)}")
