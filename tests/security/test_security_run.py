@@ -268,6 +268,11 @@ def test_baselines_are_blessed_refused_and_noticed_when_they_do_not_fit(tmp_path
     assert json.loads(first)["cases"]["mine-bad_0"] == {"outcome": "passed", "flagged": True}
     made.bless()
     assert made.baseline.read_bytes() == first
+    edited = json.loads(first)
+    edited["detectors"]["mine"]["errors"] = 3
+    made.baseline.write_text(json.dumps(edited))
+    assert "mine: errors is 3, and its cases have 0" in " ".join(made.run().out.split())
+    made.baseline.write_bytes(first)
     assert "filtered" in made.run("--mcpeval-bless", "-k", "bad_0").out
     rows = entries()
     rows[0]["description"] = "Another text."
