@@ -25,6 +25,11 @@ def finds_a_file(directory: Path, pattern: str, suffixes: frozenset[str]) -> boo
     return any(Path(name).suffix.lower() in suffixes and (directory / name).is_file() for name in found)
 
 
+def is_spelled_out(path: str, pattern: str) -> bool:
+    """Whether a pattern is a path itself, and picks no file but this one."""
+    return path == "/".join(part for part in pattern.split("/") if part not in ("", "."))
+
+
 def is_below(pattern: str) -> bool:
     """Whether a pattern can only mean paths below the directory it is relative to."""
     return bool(_parts(pattern)) and not pattern.startswith("/") and ".." not in pattern.split("/")

@@ -63,6 +63,16 @@ class ProjectFiles:
             for rule in rules
         )
 
+    def spelled_out_at(self, path: Path) -> str | None:
+        """``path:line`` of the nearest entry with the path of a file in its ``files``; None without one."""
+        for candidate in self._found_above(path):
+            file = self._result(candidate)
+            rules = file.rules.values() if isinstance(file, ProjectFile) else ()
+            for rule in (rule for some in rules for rule in some):
+                if rule.spells_out(path.relative_to(candidate.parent).as_posix()):
+                    return f"{self._shown(candidate)}:{rule.files_line}"
+        return None
+
     def servers_at(self, path: Path) -> Mapping[str, ServerDefinition]:
         """The servers a file at a path may talk to, by name; raises as `place` does."""
         return _servers(self._applying(path))

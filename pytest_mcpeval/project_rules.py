@@ -17,7 +17,7 @@ from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.loader import PARSERS
 from pytest_mcpeval.loading.schema import Expected, validate
 from pytest_mcpeval.loading.wording import shown, suggestion
-from pytest_mcpeval.path_patterns import finds_a_file, is_below, matches, names_something
+from pytest_mcpeval.path_patterns import finds_a_file, is_below, is_spelled_out, matches, names_something
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -37,13 +37,15 @@ class Rule:
 
     ``settings`` are as written, under their canonical names, and ``lines`` says where each stands.
     ``patterns`` are globs of the files it is for, relative to its file; None stands for all below. With
-    ``is_suite``, it is for no file: its cases are in the settings themselves.
+    ``is_suite``, it is for no file: its cases are in the settings themselves. ``files_line`` is where the
+    patterns stand.
     """
 
     settings: Mapping[str, Any]
     lines: Mapping[str, int]
     patterns: tuple[str, ...] | None
     is_suite: bool = False
+    files_line: int = 0
 
     def applies_to(self, path: str) -> bool:
         """Whether a data file is meant; its path is relative to the directory of the rule's file."""
@@ -54,6 +56,10 @@ class Rule:
     def names(self, path: str) -> bool:
         """Whether a file is named by a pattern; one without any name in it picks among all files."""
         return any(names_something(pattern) and matches(path, pattern) for pattern in self.patterns or ())
+
+    def spells_out(self, path: str) -> bool:
+        """Whether a pattern is the path of that very file."""
+        return any(is_spelled_out(path, pattern) for pattern in self.patterns or ())
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,8 @@ def _rule(document: Document, at: tuple[str | int, ...], entry: Any, kind: Kind[
     if is_suite and patterns is not None:
         message = f"`{kind.settings_key}` is for no files: remove `files`, or make two entries of this one"
         raise DataFileError([document.problem(*at, "files", message=message)])
-    return Rule(settings, lines, patterns, is_suite)
+    files_line = 0 if patterns is None else document.line(*at, "files")
+    return Rule(settings, lines, patterns, is_suite, files_line)
 
 
 def _as_written(entry: Mapping[str, Any], name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pytest_mcpeval.ahead import Ahead
 from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.kinds.base import Kind, SettingsFile, Suite
-from pytest_mcpeval.loading import DataFileError, UnsoundDocumentError, load
+from pytest_mcpeval.loading import DataFileError, Problem, UnsoundDocumentError, load
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
 from pytest_mcpeval.recognising import recognise
 from pytest_mcpeval.settings import Settings
@@ -118,12 +118,22 @@ class Runtime:
 
     def _loaded(self, document: Document) -> Suite[Any] | None:
         if is_baseline(document.data):
+            self._check_not_named(document)
             return None
         kind, shape = recognise(document, self.kinds)
-        if shape == "support" or kind.is_read_by_another(document, self.settings.rootdir):
+        if shape == "support":
+            self._check_not_named(document)
+            return None
+        if kind.is_read_by_another(document, self.settings.rootdir):
             return None
         place = self.project_files.place(document.path, self.key(document.path), kind)
         return kind.load(document, replace(place, overrides=self.settings.overrides.get(kind.name, {})))
+
+    def _check_not_named(self, document: Document) -> None:
+        """A support file has no cases; one that is named to be run must not pass for one that was."""
+        if (place := self.project_files.spelled_out_at(document.path)) is not None:
+            message = "is named to be run, and has no cases: it is a baseline, or read by other files; "
+            raise DataFileError([Problem(document.path, 1, f"{message}take it out of `files` at {place}")])
 
     def _suite_of_settings(self, path: Path) -> Suite[Any] | None:
         """The suite whose cases are settings themselves, such as servers to scan."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.collection.conftest import RunPytest
+from tests.collection.runtimes import problems_of, runtime_at
 from tests.support import Project, case
 
 Collected = Callable[..., list[str]]
@@ -386,6 +387,22 @@ def test_entries_of_a_project_file_say_which_files_are_data(
     project.write_json("checks/mcpeval.yaml", {"scenario": [{"files": pattern}]})
     found = [node for node in collected() if node.startswith("checks/")]
     assert set(found) == {"checks/other/some.eval.yaml::b", *([f"{name}::a"] if is_meant else [])}
+
+
+def test_a_file_named_to_be_run_that_has_no_cases_is_an_error(project: Project) -> None:
+    recorded = {"detectors": ["a"], "entries": [{"id": "x", "verdicts": []}]}
+    project.write_json("checks/deep/recorded.json", recorded)
+    project.write_json("checks/deep/tools.json", {"tools": [{"tool_id": "a:b", "description": "A."}]})
+    project.write_json("checks/deep/base.json", {"kind": "baseline"})
+    for name in ("recorded", "tools", "base"):
+        path = project.path / f"checks/deep/{name}.json"
+        project.write("checks/mcpeval.yaml", f"security:\n- gates: {{}}\n  files: [./deep//{name}.json]\n")
+        (problem,) = problems_of(runtime_at(project.path), path)
+        assert problem.startswith(f"checks/deep/{name}.json:1: is named to be run, and has no cases: ")
+        assert problem.endswith("take it out of `files` at checks/mcpeval.yaml:3")
+        for others in ("deep", "deep/*.json", "**"):
+            project.write("checks/mcpeval.yaml", f'security:\n- files: "{others}"\n')
+            assert runtime_at(project.path).suite(path) is None
 
 
 def test_a_broken_project_file_is_told_in_full_though_it_names_files(

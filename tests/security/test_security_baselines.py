@@ -52,9 +52,22 @@ def test_an_edited_baseline_fails_the_run(tmp_path: Path, blessed: Path) -> None
             "cases.mine-bad_0.flagged",
         ),
         (lambda found: found["detectors"]["mine"].update(fn=-1), "detectors.mine.fn"),
+        (
+            lambda found: found["detectors"]["mine"].update(errors=3),
+            "mine: errors is 3, and its cases have 0",
+        ),
         (lambda found: found.pop("detectors"), "detectors"),
     ],
-    ids=["no cases", "a case less", "a case more", "another verdict", "no verdict", "no count", "no counts"],
+    ids=[
+        "no cases",
+        "a case less",
+        "a case more",
+        "another verdict",
+        "no verdict",
+        "no count",
+        "other errors",
+        "no counts",
+    ],
 )
 def test_a_baseline_that_does_not_agree_with_itself_is_an_error(
     blessed: Path, edit: Callable[[dict[str, Any]], object], message: str

@@ -115,6 +115,15 @@ def test_kinds_of_documents_are_told_apart() -> None:
     assert recognise({"entries": []}) == "suite"
     assert recognise({"detectors": ["a"], "entries": [{"id": "x", "verdicts": []}]}) == "support"
     assert recognise({"tests": []}) is None
+    row = {"id": "x", "label": "benign", "provenance": {}, "verdicts": []}
+    mapping = {"heuristics": "heuristics"}
+    for corpus in (
+        {"detectors": mapping, "entries": []},
+        {"detectors": mapping, "entries": [row]},
+        {"detectors": ["a"], "entries": []},
+        {"detectors": ["a"], "entries": [{"id": "y", "verdicts": []}, row]},
+    ):
+        assert recognise(corpus) == "suite", corpus
 
 
 @pytest.mark.parametrize(
@@ -167,6 +176,14 @@ def test_kinds_of_documents_are_told_apart() -> None:
         (
             {"- {server: web, name: get}": "- {server: web}"},
             (19, "entries[1].peers[2]: a peer is named once: by `tool`"),
+        ),
+        (
+            {"{server: git, tool": "{server: git, description: Hides., tool"},
+            (18, "entries[1].peers[1]: `description` and that of `tool` differ: a detector would see two"),
+        ),
+        (
+            {"git, tool: {": "git, inputSchema: {}, tool: {inputSchema: {type: object}, "},
+            (18, "entries[1].peers[1]: `input_schema` and that of `tool` differ: a detector would see two"),
         ),
     ],
 )

@@ -93,6 +93,18 @@ def test_scores_need_to_be_complete_and_of_both_labels() -> None:
     assert scored([*with_error, Row("e", False, "c", None)], None) is not None
 
 
+def test_recall_at_the_ceiling_counts_every_threshold() -> None:
+    # Malicious and benign entries share every score, so that the curve is one straight line.
+    found = [
+        Row(f"{label}_{number}", label == "bad", "x", 0.0, score=number / 10)
+        for number in range(6)
+        for label in ("bad", "ok")
+    ]
+    curves = scored(found, 0.5)
+    assert curves is not None
+    assert curves["recall_at_ceiling"] == 0.5
+
+
 def test_the_message_says_what_a_corpus_can_certify() -> None:
     gate = judged(rows(tp=10, fp=1, tn=22))["d-fpr_ceiling"]
     assert gate.verdict == "passed"

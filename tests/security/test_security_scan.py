@@ -139,6 +139,14 @@ def test_what_cannot_be_scanned_is_an_error(tmp_path: Path) -> None:
     assert notification["level"] == "error"
     assert notification["message"]["text"].startswith("tiny: not scanned: ")
     assert "no-such-program" in notification["message"]["text"]
+    dead = {"dead": {"command": "no-such-program"}, "tiny": {"module": "server:server"}}
+    made.write_json(".mcp.json", {"mcpServers": dead})
+    made.write_json(SETTINGS, {"security": [{"scan": ["tiny", "dead"]}]})
+    kept = made.run(columns=200)
+    assert kept.last_line.startswith("2 errors")
+    words = " ".join(kept.out.split())
+    assert "tiny is not scanned, because the tools of dead, its peers, are not known" in words
+    assert "no-such-program" in words
 
 
 def test_a_server_without_tools_is_an_error_and_one_entry_needs_no_list(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def _problems(
     for detector, told in model.detectors.items():
         flags = committed.of(detector, [entry.id for entry in entries]) or {}
         found = Confusion.of(_row(entry, flags.get(entry.id)) for entry in entries)
-        for name in ("tp", "fp", "tn", "fn"):
+        for name in ("tp", "fp", "tn", "fn", "errors"):
             count, own = getattr(told, name), getattr(found, name)
             if not abs(count - own) <= SLACK:
                 message = f"{detector}: {name} is {count:g}, and its cases have {own:g}; {hint}"

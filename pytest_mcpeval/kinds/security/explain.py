@@ -44,8 +44,10 @@ def detection_lines(seen: Mapping[str, Any], measured: Mapping[str, Any]) -> Ite
         yield f"✗ {_headline(detection)}"
         if excerpt := _excerpt(seen, detection):
             yield indented(excerpt, "    ")
-    if len(detections) > SHOWN_DETECTIONS:
-        yield f"and {len(detections) - SHOWN_DETECTIONS} more"
+    left_out = measured.get("detections_left_out", 0)
+    if (more := len(detections) + left_out - SHOWN_DETECTIONS) > 0:
+        kept = f" (the last {left_out} are not kept in reports)" if left_out else ""
+        yield f"and {more} more{kept}"
     if measured.get("score") is not None:
         yield f"score: {measured['score']:.4g}"
 

@@ -15,6 +15,7 @@ from pytest_mcpeval.kinds.security.recorded import is_recorded
 from pytest_mcpeval.kinds.security.scanning import (
     Scanned,
     ScanSuite,
+    connect_all,
     explain_scan,
     judge_scan,
     scan,
@@ -72,8 +73,7 @@ class SecurityKind(Kind[Any]):
     def prepare(self, suite: Security, case: SecurityCase, runtime: Runtime) -> None:
         """Open the detector of the case, and what is scanned."""
         if isinstance(suite, ScanSuite):
-            for server in (case.spec.server, *case.spec.others):
-                runtime.connection(suite.servers[server])
+            connect_all(suite, case.spec, runtime.connection)
         if not self._is_recorded(suite, case):
             self._answers(suite, case, runtime).detector.open()
 

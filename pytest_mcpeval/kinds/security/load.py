@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.baseline import digest_of
-from pytest_mcpeval.gates import names
 from pytest_mcpeval.kinds.base import Case, Place
 from pytest_mcpeval.kinds.fields import LONGEST_ID
 from pytest_mcpeval.kinds.loader import SuiteLoader, checked
 from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE, HARMLESS, resembled
+from pytest_mcpeval.kinds.security.corpus_checks import twins, warnings
 from pytest_mcpeval.kinds.security.recorded import read_recorded
 from pytest_mcpeval.kinds.security.schema import CorpusModel, EntryModel, SecuritySettings
 from pytest_mcpeval.kinds.security.spec import (
@@ -74,7 +73,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             concurrency=self.settings.concurrency,
             batch=self.settings.batch,
             runs=self._runs(recorded),
-            warnings=(*_without_hard_negative(everything), *_resembling_nothing(everything)),
+            warnings=tuple(warnings(everything)),
             corpus=corpus,
             recorded=recorded,
         )
@@ -84,18 +83,14 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             raise DataFileError(self.problems)
 
     def _find_twins(self) -> None:
-        """Entries that are the same in everything a detector sees are counted twice, or contradict."""
-        seen: dict[str, int] = {}
-        for index, entry in enumerate(self.model.entries):
-            first = seen.setdefault(digest_of(_as_compared(entry.seen())), index)
-            other = self.model.entries[first]
-            if first != index and other.id != entry.id:
-                line = self.document.line("entries", first)
-                message = (
-                    f"{shown(entry.id)} is the same as {shown(other.id)} on line {line} in everything a "
-                    "detector sees: remove one"
-                )
-                self.problem("entries", index, message=message)
+        entries = self.model.entries
+        for index, first in twins(entries):
+            line = self.document.line("entries", first)
+            message = (
+                f"{shown(entries[index].id)} is the same as {shown(entries[first].id)} on line {line} in "
+                "everything a detector sees: remove one"
+            )
+            self.problem("entries", index, message=message)
 
     def _check_entry(self, index: int, entry: EntryModel) -> None:
         at = ("entries", index)
@@ -282,40 +277,3 @@ def _traits(detector: str, entry: Entry) -> dict[str, Any]:
         "language": entry.language,
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _without_hard_negative(entries: tuple[Entry, ...]) -> Iterator[str]:
-    """A warning on the attack categories that no hard negative resembles."""
-    covered = {entry.resembles for entry in entries}
-    missing = [category for category in attack_categories(entries) if category not in covered]
-    if missing:
-        yield (
-            f"no hard negative resembles {names(missing)}: a detector that flags all that looks like one is "
-            f"not found out. Add some with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
-        )
-
-
-def _resembling_nothing(entries: tuple[Entry, ...]) -> Iterator[str]:
-    """A warning on hard negatives that resemble what is no attack: they are in a group of their own."""
-    known = sorted({*ATTACKS, *attack_categories(entries)})
-    for entry in entries:
-        if entry.resembles is not None and entry.resembles not in known:
-            hint = suggestion(entry.resembles, known)
-            yield (
-                f"{shown(entry.id)} resembles {shown(entry.resembles)}, and no malicious entry has that "
-                f"category{hint}: expected {choice(known)}"
-            )
-
-
-def _as_compared(seen: Any) -> Any:
-    """What a detector sees without what makes no difference: spaces, the order of peers, empty values."""
-    if isinstance(seen, str):
-        return " ".join(seen.split())
-    if isinstance(seen, list):
-        return [_as_compared(one) for one in seen]
-    if not isinstance(seen, Mapping):
-        return seen
-    found = {key: _as_compared(value) for key, value in seen.items()}
-    if "peers" in found:
-        found["peers"] = sorted(found["peers"], key=digest_of)
-    return {key: value for key, value in found.items() if value not in ([], {}, "", None)}

@@ -261,10 +261,10 @@ def scored(rows: Sequence[Row], ceiling: float | None) -> dict[str, Any] | None:
         "precision_recall": _points(recall.tolist()[::-1], precision.tolist()[::-1]),
     }
     if ceiling is not None:
-        within = [
-            high for low, high in zip(fpr.tolist(), tpr.tolist(), strict=True) if low <= ceiling + SLACK
-        ]
-        found["recall_at_ceiling"] = max(within)
+        # A curve leaves out points between two others on one line, of which one may be the last within.
+        every_fpr, every_tpr, _ = roc_curve(labels, scores, drop_intermediate=False)
+        points = zip(every_fpr.tolist(), every_tpr.tolist(), strict=True)
+        found["recall_at_ceiling"] = max(high for low, high in points if low <= ceiling + SLACK)
     return found
 
 

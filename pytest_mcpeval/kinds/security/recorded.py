@@ -12,6 +12,8 @@ from pytest_mcpeval.kinds.fields import Text
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
 
+_OF_CORPORA = {"label", "provenance"}
+
 _READ_ONLY = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
 
@@ -53,11 +55,15 @@ class RecordedModel(BaseModel):
 
 
 def is_recorded(data: object) -> bool:
-    """Whether a document holds recorded verdicts."""
-    if not isinstance(data, Mapping) or "detectors" not in data:
+    """Whether a document holds recorded verdicts, and nothing that only a corpus has.
+
+    A corpus that passed for them would not be run, and nobody would be told.
+    """
+    if not isinstance(data, Mapping) or not isinstance(data.get("detectors"), list):
         return False
-    rows = data.get("entries")
-    return isinstance(rows, list) and all(isinstance(row, Mapping) and "verdicts" in row for row in rows[:1])
+    entries = data.get("entries")
+    rows = [row for row in entries if isinstance(row, Mapping)] if isinstance(entries, list) else []
+    return any("verdicts" in row for row in rows) and not any(row.keys() >= _OF_CORPORA for row in rows)
 
 
 def read_recorded(path: Path, detector: str, corpus: str, wanted: Sequence[str]) -> dict[str, Any]:

@@ -88,14 +88,7 @@ def _measured(spec: SecuritySpec, found: Detected, ceiling: float | None) -> dic
     if found.error is not None:
         return {**measured, "flagged": None, "error": found.error.reason}
     assert found.verdict is not None
-    verdict = found.verdict
-    return {
-        **measured,
-        "flagged": verdict.flagged,
-        "score": verdict.score,
-        "severity": verdict.severity,
-        "detections": [detection.as_data() for detection in verdict.detections],
-    }
+    return {**measured, **found.verdict.as_data()}
 
 
 def _measured_run(found: Detected) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pytest_mcpeval.kinds.security.spec import Entry, case_id
 from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.loading.wording import choice, counted, shown, suggestion
 from pytest_mcpeval.samples import Check, Outcome, Sample
-from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.errors import CallError, ServerStartError
 from pytest_mcpeval.text import revealed, visible
 
 if TYPE_CHECKING:
@@ -128,6 +128,26 @@ class Scanned:
     tools: Sequence[tuple[Entry, Detected]]
 
 
+def connect_all(suite: ScanSuite, spec: ScanSpec, connect: Connect) -> None:
+    """Connect to a server and to those that are scanned with it.
+
+    Raises:
+        ServerStartError: The server cannot be started or reached.
+        TargetError: Another one cannot: what this one says of its tools would pass unseen.
+    """
+    connect(suite.servers[spec.server])
+    for other in spec.others:
+        try:
+            connect(suite.servers[other])
+        except ServerStartError as error:
+            raise TargetError(f"{_kept_from(spec, other)}:\n{error}") from None
+
+
+def _kept_from(spec: ScanSpec, other: str) -> str:
+    hint = f"repair {other}, or give it an entry of its own"
+    return f"{spec.server} is not scanned, because the tools of {other}, its peers, are not known ({hint})"
+
+
 def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector) -> Scanned:
     """List the tools of a server, and put each to a detector, beside the tools of the others.
 
@@ -137,7 +157,12 @@ def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector)
     """
     from pytest_mcpeval.kinds.security.detectors.asking import ask
 
-    tools = {name: _listed(connect(suite.servers[name])) for name in (spec.server, *spec.others)}
+    tools = {spec.server: _listed(connect(suite.servers[spec.server]))}
+    for other in spec.others:
+        try:
+            tools[other] = _listed(connect(suite.servers[other]))
+        except TargetError as error:
+            raise TargetError(f"{_kept_from(spec, other)}: {error}") from None
     if not tools[spec.server]:
         raise TargetError(f"{spec.server} lists no tools, so that nothing was scanned: expected one at least")
     peers = [_peer(name, tool) for name in spec.others for tool in tools[name]]
@@ -206,10 +231,7 @@ def _tool(entry: Entry, found: Detected) -> dict[str, Any]:
     verdict = found.verdict
     return {
         "tool": entry.id,
-        "flagged": verdict.flagged,
-        "score": verdict.score,
-        "severity": verdict.severity,
-        "detections": [detection.as_data() for detection in verdict.detections],
+        **verdict.as_data(),
         # What a detection points at is needed to show it; harmless tools need no copy.
         **({"seen": dict(entry.seen)} if verdict.flagged else {}),
     }

@@ -68,6 +68,10 @@ class ToolModel(_Model):
     input_schema: dict[str, Any] | None = None
 
 
+def _two(key: str) -> str:
+    return f"`{key}` and that of `tool` differ: a detector would see two"
+
+
 class PeerModel(_Model):
     """One entry of ``peers:``, a tool of another server."""
 
@@ -81,12 +85,17 @@ class PeerModel(_Model):
     def _is_named(self) -> PeerModel:
         if (self.tool is None) == (self.name is None):
             raise ValueError("a peer is named once: by `tool`")
+        of_tool = self.tool if isinstance(self.tool, ToolModel) else None
+        for key in ("description", "input_schema"):
+            outer, inner = getattr(self, key), getattr(of_tool, key, None)
+            if None not in (outer, inner) and outer != inner:
+                raise ValueError(_two(key))
         return self
 
     def as_data(self) -> dict[str, Any]:
         """The peer as a detector sees it: ``server``, ``tool``, ``description``, perhaps ``input_schema``."""
         tool = self.tool if isinstance(self.tool, ToolModel) else None
-        schema = self.input_schema or (tool.input_schema if tool else None)
+        schema = tool.input_schema if tool and tool.input_schema is not None else self.input_schema
         found: dict[str, Any] = {
             "server": self.server,
             "tool": tool.name if tool else self.tool or self.name,
@@ -121,7 +130,7 @@ class EntryModel(_Model):
         if not (self.description or of_tool):
             raise ValueError('missing required key "description"')
         if self.description is not None and of_tool not in (None, self.description):
-            raise ValueError("`description` and that of `tool` differ: a detector would see two")
+            raise ValueError(_two("description"))
         return self
 
     def seen(self) -> dict[str, Any]:

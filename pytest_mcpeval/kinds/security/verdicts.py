@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from numbers import Real
@@ -14,6 +14,8 @@ from pytest_mcpeval.kinds.targets.values import field_of, outline
 from pytest_mcpeval.loading.wording import shown
 
 MOST_DETECTIONS = 1_000
+"""So many detections of a verdict are kept."""
+
 EXPECTED = "expected true, false, or a mapping with `flagged`"
 
 _RULE_KEYS = ("rule", "rule_id", "ruleId", "id", "name", "type", "category")
@@ -42,12 +44,26 @@ class Detection:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A detector's word on one entry. ``score`` is higher the surer it is of an attack."""
+    """A detector's word on one entry. ``score`` is higher the surer it is of an attack.
+
+    ``left_out`` is how many detections it had besides those that are kept.
+    """
 
     flagged: bool
     score: float | None = None
     severity: str | None = None
     detections: tuple[Detection, ...] = ()
+    left_out: int = 0
+
+    def as_data(self) -> dict[str, Any]:
+        """The verdict as plain data."""
+        found = {
+            "flagged": self.flagged,
+            "score": self.score,
+            "severity": self.severity,
+            "detections": [detection.as_data() for detection in self.detections],
+        }
+        return {**found, "detections_left_out": self.left_out} if self.left_out else found
 
 
 @dataclass(frozen=True)
@@ -84,10 +100,16 @@ class VerdictMap:
         names = {"score": self.score, "severity": self.severity, "detections": self.detections}
         found = {name: field_of(value, path, None) for name, path in names.items()}
         flagged = field_of(value, self.flagged, None)
-        if self.flagged != "flagged" and isinstance(flagged, (list, int, float)):
+        if self.flagged != "flagged" and _is_count(flagged):
             flagged = bool(flagged)
-        error = {"error": value["error"]} if "error" in value else {}
-        return {**found, "flagged": flagged, **error}
+        # A field that is named is meant, and no other.
+        kept = ("error", "max_severity") if self.severity == "severity" else ("error",)
+        return {**found, "flagged": flagged, **{key: value[key] for key in kept if key in value}}
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is a list or a number: NaN, and what is beyond all numbers, says neither yes nor no."""
+    return isinstance(value, (list, int)) or (isinstance(value, float) and math.isfinite(value))
 
 
 def verdict_of(answer: Any) -> Verdict:
@@ -110,7 +132,9 @@ def verdict_of(answer: Any) -> Verdict:
     if not _is_truth_value(flagged):
         found = "no `flagged`" if "flagged" not in answer else f"`flagged` is {outline(flagged)}"
         raise AnswerError("answer", f"a verdict of which {found}: {EXPECTED} that is true or false")
-    return Verdict(bool(flagged), _score(answer), _severity(answer), tuple(_detections(answer)))
+    detections = _detections(answer)
+    kept = tuple(_detection(one) for one in islice(detections, MOST_DETECTIONS))
+    return Verdict(bool(flagged), _score(answer), _severity(answer), kept, len(detections) - len(kept))
 
 
 def _is_truth_value(value: Any) -> bool:
@@ -143,22 +167,26 @@ def _score(answer: Mapping[str, Any]) -> float | None:
     score = answer.get("score")
     if score is None:
         return None
-    if isinstance(score, bool) or not isinstance(score, Real) or not math.isfinite(score):
+    try:
+        number = float(score) if isinstance(score, Real) and not isinstance(score, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         raise AnswerError("answer", f"a verdict whose `score` is {outline(score)}, expected a finite number")
-    return float(score)
+    return number
 
 
 def _severity(answer: Mapping[str, Any]) -> str | None:
-    severity = answer.get("severity", answer.get("max_severity"))
+    severity = answer.get("severity")
+    severity = answer.get("max_severity") if severity is None else severity
     return None if severity is None else str(severity)
 
 
-def _detections(answer: Mapping[str, Any]) -> Iterator[Detection]:
+def _detections(answer: Mapping[str, Any]) -> Sequence[Any]:
     found = answer.get("detections") or ()
     if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Sequence):
         raise AnswerError("answer", f"a verdict whose `detections` are {outline(found)}, expected a list")
-    for one in islice(found, MOST_DETECTIONS):
-        yield _detection(one)
+    return found
 
 
 def _detection(value: Any) -> Detection:

@@ -19,6 +19,7 @@ from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel, Verd
 from pytest_mcpeval.kinds.security.verdicts import Verdict, VerdictMap, verdict_of
 from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
 from pytest_mcpeval.kinds.targets.making import Surroundings, make_target
+from pytest_mcpeval.kinds.targets.threads import DaemonThreads, Late
 
 
 def make_detector(model: DetectorModel, around: Surroundings) -> Detector:
@@ -28,7 +29,7 @@ def make_detector(model: DetectorModel, around: Surroundings) -> Detector:
         TargetStartError: It needs a server or a fixture that there is not.
     """
     if model.heuristics is not None:
-        return HeuristicsDetector(model.heuristics.without)
+        return HeuristicsDetector(model.heuristics.without, around.timeout)
     return _asked(model, make_target(model, DETECT_LIST if model.takes_lists else DETECT, around))
 
 
@@ -82,12 +83,14 @@ def _map(model: VerdictFields) -> VerdictMap:
 
 
 class HeuristicsDetector:
-    """The embedded reference detector. ``without`` are rules to leave out."""
+    """The embedded reference detector. ``without`` are rules to leave out; ``timeout`` is for each entry."""
 
     takes_lists = False
 
-    def __init__(self, without: Sequence[str] = ()) -> None:
+    def __init__(self, without: Sequence[str], timeout: float) -> None:
         self._without = frozenset(without)
+        self._timeout = timeout
+        self._threads = DaemonThreads("mcpeval-heuristics")
 
     @property
     def name(self) -> str:
@@ -99,10 +102,19 @@ class HeuristicsDetector:
         """There is nothing to open."""
 
     def detect(self, entries: Sequence[SeenEntry]) -> list[Verdict | AnswerError]:
-        """The verdict on the one entry."""
+        """The verdict on the one entry.
+
+        Raises:
+            AnswerError: It took too long.
+        """
         from pytest_mcpeval.kinds.security.detectors.heuristics import detect
 
-        return [detect(entry, self._without) for entry in entries]
+        (entry,) = entries
+        try:
+            return [self._threads.call(lambda: detect(entry, self._without), self._timeout)]
+        except Late:
+            raise AnswerError("timeout", f"no answer within {self._timeout:g} s") from None
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """End its thread."""
+        self._threads.close()

@@ -9,7 +9,8 @@ from typing import Any
 def texts_of(seen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(place, text) of everything a tool says of itself: description, names, schemas and annotations.
 
-    Places are dotted: ``description``, ``tool.input_schema.properties.path.description``.
+    Places are dotted: ``description``, ``tool.input_schema.properties.path.description``. The names of
+    properties are texts too, at ``tool.input_schema.properties.path (name)``.
     """
     yield "description", str(seen["description"])
     tool = seen.get("tool")
@@ -23,6 +24,7 @@ def _strings(place: str, value: Any) -> Iterator[tuple[str, str]]:
         yield place, value
     elif isinstance(value, Mapping):
         for key, inner in value.items():
+            yield f"{place}.{key} (name)", str(key)
             yield from _strings(f"{place}.{key}", inner)
     elif isinstance(value, list):
         for index, inner in enumerate(value):

@@ -105,7 +105,8 @@ RULES: dict[str, Rule] = {
             0.6,
             "a sentence that names a tool of `peers` and lays down how it is called",
             "A server speaks for its own tools.",
-            "Tools that are described and not named are not found.",
+            "Tools that are described and not named are not found; a name that is a plain word counts in "
+            "quotes or after its server only.",
             other_tools,
         ),
         Rule(

@@ -17,9 +17,8 @@ from pytest_mcpeval.kinds.security.detectors.texts import texts_of
 from pytest_mcpeval.loading.wording import shortened
 from pytest_mcpeval.text import invisible_spans, revealed
 
-_TAGS = re.compile("[\U000e0020-\U000e007f]{2,}")
 _OVERRIDE = re.compile("[\u202d\u202e][^\u202c\n]{3,}")
-_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f")
+_FLAG_OR_TAGS = re.compile("\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f|([\U000e0020-\U000e007f]{2,})")
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f\u00ad")
 _LETTER_BORDER = re.compile(r"[A-Za-z][\u200b\u2060\ufeff\u2061-\u2064]+[A-Za-z]")
 LONG_RUN = 8
@@ -29,10 +28,9 @@ LONG_RUN = 8
 def hidden_characters(seen: Mapping[str, Any]) -> Iterator[Finding]:
     """Tag characters outside flags, direction overrides, and invisible characters that no script needs."""
     for field, text in texts_of(seen):
-        flags = [found.span() for found in _FLAG.finditer(text)]
-        for found in _TAGS.finditer(text):
-            if not any(start <= found.start() < end for start, end in flags):
-                said = "".join(chr(ord(char) - 0xE0000) for char in found[0])
+        for found in _FLAG_OR_TAGS.finditer(text):
+            if found[1]:
+                said = "".join(chr(ord(char) - 0xE0000) for char in found[1])
                 yield Finding(f"says in invisible tags: {shortened(said, 120)}", field, found.span())
         for found in _OVERRIDE.finditer(text):
             yield Finding("turns the direction of text", field, found.span())
@@ -55,7 +53,7 @@ _HEX = re.compile(r"\b(?:[0-9a-fA-F]{2}[ :]?){16,}")
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}){8,}")
 _ENTITIES = re.compile(r"(?:&#x?[0-9A-Fa-f]+;){8,}")
 _ESCAPES = re.compile(r"(?:\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}){8,}")
-_QUOTED = re.compile(r"[\"“`']([^\"”`'\n]{24,})[\"”`']")
+_QUOTED = re.compile(r"[\"“`']([^\"“”`'\n]{24,})[\"”`']")
 
 _WORD = re.compile(r"[a-z]{2,}")
 _COMMON = (

@@ -170,10 +170,12 @@ SECRETS = (
     ),
 )
 
+# Only whether there is a destination counts, and each takes no more of it than that needs: one that took
+# whole names would be tried from every character of a long one, and take the square of its length.
 _DESTINATION = _any(
-    r"https?://[^\s`'\")]+", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", r"\b(?:\d{1,3}\.){3}\d{1,3}\b",
-    r"2001:db8:[\w:]*",
-    r"\b[\w-]+(?:\.[\w-]+)*\.(?:example|invalid|test|com|org|net|io|dev|app|cloud|xyz)\b", "partners?'? \\w+",
+    r"https?://[^\s`'\")]", r"[\w.+-]@[\w-]+\.[\w-]", r"\b(?:\d{1,3}\.){3}\d{1,3}\b",
+    "2001:db8:",
+    r"\w\.(?:example|invalid|test|com|org|net|io|dev|app|cloud|xyz)\b", "partners?'? \\w",
     "our (?:partners?|vendors?|collectors?|brokers?)", "factoring account", "vendor workspace",
 )  # fmt: skip
 _SEND = _any(

@@ -11,6 +11,9 @@ from pytest_mcpeval.kinds.security.detectors.heuristics import phrases
 from pytest_mcpeval.kinds.security.detectors.heuristics.rule import Finding
 from pytest_mcpeval.kinds.security.detectors.heuristics.sentences import Sentence, sentences, sentences_of
 
+ALIKE = 0.9
+"""Sentences that are more alike than this are one, reworded."""
+
 SUSPECT = (
     *phrases.CONCEALMENT,
     *phrases.OVERRIDE,
@@ -23,10 +26,10 @@ SUSPECT = (
 
 def other_tools(seen: Mapping[str, Any]) -> Iterator[Finding]:
     """Sentences that name a peer's tool and lay down how it is to be called."""
-    names = [name for peer in seen.get("peers", ()) for name in _names(peer)]
+    names = dict.fromkeys(name for peer in seen.get("peers", ()) for name in _names(peer))
     if not names:
         return
-    pattern = re.compile("|".join(rf"(?<![\w:]){re.escape(name)}(?!\w)" for name in names))
+    pattern = re.compile("|".join(names))
     for sentence in sentences_of(seen):
         if (named := pattern.search(sentence.text)) is None:
             continue
@@ -37,9 +40,19 @@ def other_tools(seen: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _names(peer: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{peer['server']}:{peer['tool']}"
-    if "_" in peer["tool"]:
-        yield peer["tool"]
+    """Expressions for the ways to name a peer: a word of everyday language alone names nothing."""
+    name = re.escape(peer["tool"])
+    yield _bare(re.escape(f"{peer['server']}:{peer['tool']}"))
+    yield _bare(name) if _is_coined(peer["tool"]) else rf"(?<=[`\"'“‘]){name}(?=[`\"'”’])"
+
+
+def _bare(name: str) -> str:
+    return rf"(?<![\w:])(?<!\w-){name}(?!-?\w)"
+
+
+def _is_coined(name: str) -> bool:
+    """Whether it can only be a name: ``send_mail``, ``send-mail``, ``sendMail``, not ``send`` or ``Send``."""
+    return not name.isalpha() or (name[1:] != name[1:].lower() and not name.isupper())
 
 
 def changed_description(seen: Mapping[str, Any]) -> Iterator[Finding]:
@@ -49,18 +62,24 @@ def changed_description(seen: Mapping[str, Any]) -> Iterator[Finding]:
         return
     known = {_folded(one.text) for one in sentences("previous", previous)}
     for sentence in sentences("description", str(seen["description"])):
-        if _folded(sentence.text) in known or _is_reworded(sentence, known):
-            continue
-        for rule in SUSPECT:
-            if (found := rule.find(sentence)) is not None:
-                yield Finding(f"new since it was approved: {found.message}", found.field, found.span)
-                break
+        found = next((one for rule in SUSPECT if (one := rule.find(sentence)) is not None), None)
+        # Comparing is slow: only what is suspect is worth it.
+        if found is not None and not _is_known(sentence, known):
+            yield Finding(f"new since it was approved: {found.message}", found.field, found.span)
 
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .;!?")
 
 
-def _is_reworded(sentence: Sentence, known: set[str]) -> bool:
+def _is_known(sentence: Sentence, known: set[str]) -> bool:
+    """Whether the earlier description had a sentence, perhaps in slightly other words."""
     folded = _folded(sentence.text)
-    return any(SequenceMatcher(None, folded, old).ratio() > 0.9 for old in known)
+    return folded in known or any(_is_alike(folded, old) for old in known)
+
+
+def _is_alike(one: str, other: str) -> bool:
+    matcher = SequenceMatcher(None, one, other)
+    # The quick ones are never lower than the ratio itself.
+    ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+    return all(ratio() > ALIKE for ratio in ratios)

@@ -1,0 +1,68 @@
+"""What can be said of the entries of a corpus only when they are seen together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_mcpeval.baseline import digest_of
+from pytest_mcpeval.gates import names
+from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE
+from pytest_mcpeval.kinds.security.schema import EntryModel
+from pytest_mcpeval.kinds.security.spec import Entry, attack_categories
+from pytest_mcpeval.loading.wording import choice, shown, suggestion
+
+
+def twins(entries: Sequence[EntryModel]) -> Iterator[tuple[int, int]]:
+    """Entries that are the same in all that a detector sees, each with the first: counted twice, or at odds.
+
+    An id that is used twice is told of elsewhere.
+    """
+    seen: dict[str, int] = {}
+    for index, entry in enumerate(entries):
+        first = seen.setdefault(digest_of(_as_compared(entry.seen())), index)
+        if first != index and entries[first].id != entry.id:
+            yield index, first
+
+
+def warnings(entries: Sequence[Entry]) -> Iterator[str]:
+    """What a corpus lacks, though it can be run."""
+    yield from _without_hard_negative(entries)
+    yield from _resembling_nothing(entries)
+
+
+def _without_hard_negative(entries: Sequence[Entry]) -> Iterator[str]:
+    """A warning on the attack categories that no hard negative resembles."""
+    covered = {entry.resembles for entry in entries}
+    missing = [category for category in attack_categories(entries) if category not in covered]
+    if missing:
+        yield (
+            f"no hard negative resembles {names(missing)}: a detector that flags all that looks like one is "
+            f"not found out. Add some with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
+        )
+
+
+def _resembling_nothing(entries: Sequence[Entry]) -> Iterator[str]:
+    """A warning on hard negatives that resemble what is no attack: they are in a group of their own."""
+    known = sorted({*ATTACKS, *attack_categories(entries)})
+    for entry in entries:
+        if entry.resembles is not None and entry.resembles not in known:
+            hint = suggestion(entry.resembles, known)
+            yield (
+                f"{shown(entry.id)} resembles {shown(entry.resembles)}, and no malicious entry has that "
+                f"category{hint}: expected {choice(known)}"
+            )
+
+
+def _as_compared(seen: Any) -> Any:
+    """What a detector sees without what makes no difference: spaces, the order of peers, empty values."""
+    if isinstance(seen, str):
+        return " ".join(seen.split())
+    if isinstance(seen, list):
+        return [_as_compared(one) for one in seen]
+    if not isinstance(seen, Mapping):
+        return seen
+    found = {key: _as_compared(value) for key, value in seen.items()}
+    if "peers" in found:
+        found["peers"] = sorted(found["peers"], key=digest_of)
+    return {key: value for key, value in found.items() if value not in ([], {}, "", None)}
