@@ -190,6 +190,15 @@ def test_a_worker_that_is_killed_fails_the_gates_and_names_its_query(blessed: Go
     assert gates["recall_at_5"]["verdict"] == "failed"
     assert gates["recall_at_5"]["message"].startswith("1 of 12 cases missing: q5")
     assert "lost 1: q5" in gates["recall_at_5"]["message"]
+    # What is shown is what the gates judge: nobody knows what the query would have found.
+    metrics = run.report()["suites"][GOLDEN]["metrics"]
+    assert (metrics["queries"], metrics["missing"]) == (12, ["q5"])
+    assert metrics["recall_at"]["5"] == gates["recall_at_5"]["value"] == pytest.approx(11 / 12)
+    assert run.line_with("all queries").split()[2] == "12"
+    assert "golden_v1.json: missing, counted as 0" in run.out
+    quiet = made.run("-n2", "-q").line_with("mcpeval: ")
+    assert "over 12 queries (1 missing, counted as 0)" in quiet
+    assert quiet.endswith("3 of 3 gates failed (1 not set)")
 
 
 def test_stopped_runs_are_not_evaluated(blessed: GoldenProject) -> None:
@@ -276,11 +285,72 @@ def test_a_flat_baseline_is_read_and_its_missing_gates_are_named(tmp_path: Path)
         "golden_v1::max_lost": "not_set",
         "golden_v1::pinned": "not_set",
     }
+    assert made.run("-q", "-k", "q1").line_with("mcpeval: ").endswith("no gate was judged (4 not evaluated)")
+    # What a run does not make is kept: without the tolerance, the gates would be others.
+    blessed = made.run("--mcpeval-bless", "-q")
+    assert "(12 cases; tolerance, security kept)" in blessed.out
+    content = json.loads(made.baseline.read_text())
+    assert {key: content[key] for key in ("tolerance", "security")} == {
+        key: flat[key] for key in ("tolerance", "security")
+    }
+    assert content["cases"]
+    assert made.run().status == 0
+
+    made.project.write_json("datasets/baseline_v1.json", {"__by": "me", **flat})
     made.ranking({1: None, 2: None})
     run = made.run("--mcpeval-report", "report")
     assert run.status == 1
     assert run.gates()["golden_v1::recall_at_5"] == "failed"
     assert run.report()["suites"][GOLDEN]["baseline_delta"]["metrics"]["mrr"] == pytest.approx(-2 / 12)
+
+
+def test_a_shallow_search_has_no_deep_metrics(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path, depth=3)
+    made.bless()
+    content = json.loads(made.baseline.read_text())
+    assert content["recall_at"] == {"1": 1.0, "3": 1.0, "5": None, "10": None}
+    assert content["ndcg_at_10"] is None
+    made.ranking(dict.fromkeys((3, 4, 5, 6, 7), None))
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    assert run.gates() == {
+        "golden_v1::recall_at_3": "failed",
+        "golden_v1::recall_at_3_sign_flip": "failed",
+        "golden_v1::max_lost": "failed",
+        "golden_v1::pinned": "not_set",
+    }
+    metrics = run.report()["suites"][GOLDEN]["metrics"]
+    assert metrics["hit_at"] == {"1": 7 / 12, "3": 7 / 12, "5": None, "10": None}
+    assert metrics["highest_recall_at"].keys() == {"1", "3"}
+    assert run.line_with("all queries").split()[2:] == [
+        "12",
+        "0.583",
+        "0.583",
+        "–",
+        "–",
+        "0.583",
+        "–",
+        "0.583",
+    ]
+    assert "Recall@5" not in made.run("-q").line_with("mcpeval: ")
+    content["tolerance"] = {"recall_at_5": 0.1}
+    made.baseline.write_text(json.dumps(content))
+    assert "tolerance.recall_at_5: recall_at_5 looks further than the `depth` of 3" in made.run().out
+
+
+def test_a_search_that_skips_fails_its_query(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path, **NO_BASELINE, runs=2)
+    made.golden([query(0), query(1)])
+    made.project.write(
+        "datasets/search.py",
+        "import pytest\n\n\ndef search(query, k):\n    if query == 'goal 1':\n"
+        "        pytest.skip('hard')\n    return ['numbers:one']\n",
+    )
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    assert outcomes(run) == {"q0": "passed", "q1": "failed"}
+    assert "raised Skipped: hard" in run.out
+    assert run.report()["suites"][GOLDEN]["metrics"]["recall_at"]["1"] == 0.5
 
 
 def test_a_fixture_can_be_the_search(tmp_path: Path) -> None:
