@@ -159,16 +159,18 @@ def test_what_ends_an_item_early_leaves_the_queries_before(tmp_path: Path) -> No
     made = GoldenProject.at(tmp_path, **FLOOR, batch=4)
     made.project.write(
         "datasets/conftest.py",
-        "import pytest, search\n\n@pytest.fixture(autouse=True)\n"
+        "import pytest\nfrom pytest_mcpeval.kinds.retrieval.kind import RetrievalKind\n\n"
+        "@pytest.fixture(autouse=True)\n"
         "def stop(monkeypatch):\n"
-        "    real = search.search\n"
-        "    def stopping(query, k):\n"
-        "        if query == 'goal 2':\n            pytest.skip('no licence')\n"
-        "        return real(query, k)\n"
-        "    monkeypatch.setattr(search, 'search', stopping)\n",
+        "    real = RetrievalKind.ask\n"
+        "    def stopping(self, suite, case, runtime):\n"
+        "        if case.id == 'q2':\n            pytest.skip('no licence')\n"
+        "        return real(self, suite, case, runtime)\n"
+        "    monkeypatch.setattr(RetrievalKind, 'ask', stopping)\n",
     )
-    made.project.write("pytest.ini", "[pytest]\npythonpath = datasets\n")
     made.golden([query(n) for n in range(4)])
     run = made.run("--mcpeval-report", "report")
     cases = {c["id"]: c["outcome"] for c in run.report()["suites"][GOLDEN]["cases"]}
-    assert cases == {"q0": "passed", "q1": "passed", "q2": "skipped", "q3": "skipped"}, run.out
+    # What is asked must not set its own cases aside.
+    assert cases == {"q0": "passed", "q1": "passed", "q2": "error", "q3": "error"}, run.out
+    assert "raised Skipped while it was asked: no licence" in run.out
