@@ -142,11 +142,19 @@ def _mismatch(document: Document, model: BaselineModel, suite: Suite[Any], diges
     return None
 
 
-def write_baseline(path: Path, suite: Suite[Any], content: Mapping[str, Any]) -> None:
-    """Write a baseline atomically, in a form that shows well in a diff."""
+def write_baseline(path: Path, suite: Suite[Any], content: Mapping[str, Any]) -> list[str]:
+    """Write a baseline atomically, in a form that shows well in a diff.
+
+    Returns the keys of the file that are not made by a run, such as tolerances: people wrote them, so that
+    they are kept.
+    """
     head = {"kind": "baseline", "of": suite.kind, "version": BASELINE_VERSION, "suite": suite.path.name}
-    text = json.dumps({**head, **content}, ensure_ascii=False, indent=2) + "\n"
+    made = {**head, **content}
+    old = load(path).data if path.exists() else {}
+    kept = {key: value for key, value in old.items() if key not in made}
+    text = json.dumps({**made, **kept}, ensure_ascii=False, indent=2) + "\n"
     write_atomically(path, text)
+    return list(kept)
 
 
 def write_atomically(path: Path, text: str) -> None:

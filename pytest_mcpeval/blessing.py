@@ -98,8 +98,9 @@ def _shared_path(runtime: Runtime, new: Mapping[str, New]) -> str:
 
 
 def _written(runtime: Runtime, path: Path, suite: Suite[Any], content: Mapping[str, Any]) -> str:
-    write_baseline(path, suite, content)
-    return f"blessed {runtime.key(path)} ({len(content['cases'])} cases)"
+    kept = write_baseline(path, suite, content)
+    told = f"; {', '.join(kept)} kept" if kept else ""
+    return f"blessed {runtime.key(path)} ({len(content['cases'])} cases{told})"
 
 
 def _new_baseline(runtime: Runtime, result: SuiteResult) -> New | None:

@@ -143,6 +143,7 @@ def _not_judged(
         outcome="skipped" if report.skipped and not hasattr(report, "wasxfail") else "error",
         message=_first_line(call),
         traits=dict(case.traits),
+        measured=item.runtime.kind(item.suite.kind).asked_of(item.suite, case),
     )
 
 

@@ -63,6 +63,13 @@ class CaseFailed(Exception):  # noqa: N818 (a verdict, not an incident)
     """A case, or one of a batch, whose target answered and was wrong; the text is for people."""
 
 
+class SetAsideByTargetError(Exception):
+    """What is evaluated raised an outcome of pytest, which only a mark may give a case."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"raised {name} while it was asked: {reason}")
+
+
 CURRENT_TEST = "PYTEST_CURRENT_TEST"
 HIDDEN_TEST = "hidden from what is evaluated"
 
@@ -128,7 +135,11 @@ class CaseItem(pytest.Function):
         samples: list[Sample] = []
         self.stash[samples_key] = samples
         for case in self.cases:
-            samples.append(self._sample_of(case))
+            try:
+                samples.append(self._sample_of(case))
+            except (pytest.skip.Exception, pytest.xfail.Exception) as error:
+                # What is evaluated must not take itself out of the measurement.
+                raise SetAsideByTargetError(type(error).__name__, str(error)) from error
         wrong = not_passed(samples)
         if wrong:
             # A tolerated case raises too: then a mark that expects the failure has its say first.

@@ -140,15 +140,22 @@ def _with_missing(
     found = {sample.id: sample for sample in samples}
     missing = frozenset(complete.missing)
     return [
-        found[case.id] if case.id in found else _missing(suite, case)
+        found[case.id] if case.id in found else _missing(runtime, suite, case)
         for case in suite.cases
         if case.id in found or case.id in missing
     ]
 
 
-def _missing(suite: Suite[Any], case: Case[Any]) -> Sample:
-    message = "the case was to run and did not come back"
-    return Sample(suite.key, suite.kind, case.id, "error", message=message, traits=dict(case.traits))
+def _missing(runtime: Runtime, suite: Suite[Any], case: Case[Any]) -> Sample:
+    return Sample(
+        suite=suite.key,
+        kind=suite.kind,
+        id=case.id,
+        outcome="error",
+        message="the case was to run and did not come back",
+        traits=dict(case.traits),
+        measured=runtime.kind(suite.kind).asked_of(suite, case),
+    )
 
 
 def _compared(runtime: Runtime, selection: Selection, samples: Sequence[Sample]) -> Mapping[str, Any]:

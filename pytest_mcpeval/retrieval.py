@@ -93,10 +93,11 @@ class RetrievalResult:
     """A search, scored.
 
     ``metrics`` maps each metric of the set (``recall_at_5``, ``mrr``, ``ndcg_at_10``, ``map``, …) to its
-    value; ``queries`` maps query id to the same metrics of one query; ``slices`` has them for groups of
-    queries. ``problems`` maps query id to sentences on what is odd about its list. Of several runs, these are
-    the means of each query; ``deviations`` maps each metric to its sample standard deviation over the runs,
-    and ``changed`` are the queries that were not ranked alike in all of them.
+    value, without those that look further than ``depth``; ``queries`` maps query id to the same metrics of
+    one query; ``slices`` has them for groups of queries. ``problems`` maps query id to sentences on what is
+    odd about its list. Of several runs, these are the means of each query; ``deviations`` maps each metric
+    to its sample standard deviation over the runs, and ``changed`` are the queries that were not ranked
+    alike in all of them.
     """
 
     metrics: Mapping[str, float]
@@ -122,14 +123,15 @@ def evaluate(
 
     Raises:
         AnswerError: The search returned something that is no ranked list.
-        ValueError: ``runs`` is less than 1, ``depth`` is not from 1 to 1000, or ``ids`` names no query of
-            the set, or one that it has not.
+        ValueError: ``runs`` is no whole number from 1, ``depth`` is not from 1 to 1000, or ``ids`` names no
+            query of the set, or one that it has not.
     """
     from pytest_mcpeval.kinds.retrieval.metrics import average
     from pytest_mcpeval.kinds.retrieval.slices import slices
     from pytest_mcpeval.kinds.retrieval.summaries import sliced
     from pytest_mcpeval.repeating import standard_deviations
 
+    _check_runs(runs)
     if depth is not None:
         golden = replace(golden, depth=_checked_depth(depth))
     queries = _chosen(golden, ids)
@@ -139,7 +141,7 @@ def evaluate(
     by_query = list(zip(queries, zip(*found, strict=True), strict=True))
     return RetrievalResult(
         metrics=scores.means(),
-        queries=_by_query(scores),
+        queries=scores.rows(),
         slices=sliced(scores, slices(queries)),
         problems={q.id: told for q, of_runs in by_query if (told := _problems(of_runs))},
         deviations=standard_deviations([one.means() for one in each]) if runs > 1 else {},
@@ -151,6 +153,11 @@ def _checked_depth(depth: int) -> int:
     if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEEPEST:
         raise ValueError(f"depth: expected a number from 1 to {DEEPEST}, found {depth!r}")
     return depth
+
+
+def _check_runs(runs: int) -> None:
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise ValueError(f"runs: expected a whole number from 1, found {runs!r}")
 
 
 def _chosen(golden: GoldenSet, ids: Collection[str] | None) -> list[GoldenQuery]:
@@ -182,9 +189,3 @@ def _scored(queries: Iterable[GoldenQuery], results: Iterable[SearchResult], dep
 
 def _problems(of_runs: Iterable[SearchResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(problem for result in of_runs for problem in result.problems))
-
-
-def _by_query(scores: Scores) -> dict[str, dict[str, float]]:
-    metrics = tuple(scores.means())
-    rows = zip(scores.ids, scores.values.tolist(), strict=True)
-    return {query: dict(zip(metrics, row, strict=True)) for query, row in rows}

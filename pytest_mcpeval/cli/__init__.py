@@ -48,6 +48,7 @@ exit codes:
   0  all is well
   1  problems were found, or a server did not start
   2  wrong usage: an unknown command, option, path or name
+  3  snapshot --check could not compare: a server did not start, or a file cannot be read
 """
 
 

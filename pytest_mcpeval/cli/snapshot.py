@@ -16,6 +16,9 @@ Start servers, list their tools, and write them as a tool corpus for golden sets
 with the versions the servers gave. With --check, write nothing: compare the tools with those of a corpus.
 """
 
+NOT_COMPARED = 3
+"""The exit code of ``--check`` when there is no verdict: 1 means drift."""
+
 SUFFIXES = (".json", ".yaml", ".yml")
 
 Row = Mapping[str, Any]
@@ -32,7 +35,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--out", metavar="FILE", help="write the corpus to this JSON file")
     target.add_argument(
-        "--check", metavar="FILE", help="compare with this corpus; drift ends with exit code 1"
+        "--check",
+        metavar="FILE",
+        help="compare with this corpus; drift ends with exit code 1, what cannot be compared with 3",
     )
     return parser
 
@@ -56,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         if options.check:
             return _checked(Path(options.check), rows, chosen, whole=not options.names)
     except (CallError, DataFileError, ServerConfigError, ServerStartError) as error:
-        return _told(f"{options.prog}: {error}", 1)
+        return _told(f"{options.prog}: {error}", NOT_COMPARED if options.check else 1)
     if problems := _problems(rows):
         return _told(f"{options.prog}: nothing was written:\n" + "\n".join(problems), 1)
     try:

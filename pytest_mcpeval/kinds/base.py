@@ -180,6 +180,10 @@ class Kind(ABC, Generic[SpecT]):
     def judge(self, suite: Suite[SpecT], case: Case[SpecT], answers: Any, runtime: Runtime) -> Sample:
         """Evaluate every check of a case on what `ask` returned."""
 
+    def asked_of(self, suite: Suite[SpecT], case: Case[SpecT]) -> Mapping[str, Any]:
+        """What is measured of a case that brought no answer: what metrics need to count it at its worst."""
+        return {}
+
     def must_ask_again(self, answers: Any) -> bool:
         """Whether answers got ahead of their turn may be a neighbour's harm, such as a crashed server."""
         return False

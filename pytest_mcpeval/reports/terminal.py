@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,9 +74,8 @@ class _Section:
 
     def brief(self, tables: Sequence[Table], evaluation: Evaluation) -> None:
         parts = [visible(table.brief) for table in tables if table.brief]
-        failed = sum(gate.verdict in ("failed", "error") for gate in evaluation.gates)
         if evaluation.gates:
-            parts.append(f"{failed or 'none'} of {len(evaluation.gates)} gates failed")
+            parts.append(_counted(evaluation.gates))
         if parts:
             self._reporter.write_line(f"mcpeval: {'; '.join(parts)}")
 
@@ -160,6 +160,17 @@ class _Section:
     def verdict(self, verdict: Verdict) -> None:
         self._reporter.write("verdict: ", bold=True)
         self._reporter.write_line(_words(verdict), **_markup(verdict))
+
+
+def _counted(gates: Sequence[GateResult]) -> str:
+    """How many of the gates that were judged failed, and how many were not judged."""
+    counts = Counter(gate.verdict for gate in gates)
+    failed = counts["failed"] + counts["error"]
+    judged = counts["passed"] + failed
+    said = [f"{failed or 'none'} of {judged} gates failed" if judged else "no gate was judged"]
+    unjudged: tuple[Verdict, ...] = ("not_set", "not_evaluated")
+    said += [f"{counts[verdict]} {_words(verdict)}" for verdict in unjudged if counts[verdict]]
+    return f"{said[0]} ({', '.join(said[1:])})" if said[1:] else said[0]
 
 
 def _words_of(report: pytest.TestReport) -> str:

@@ -30,7 +30,10 @@ def imported(target: str, directory: Path | None) -> Any:
         found: Any = module
         for attribute in path.split("."):
             found = getattr(found, attribute)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # `pytest.skip` of a module as well: what is evaluated does not decide that it is not.
         raise ImportProblem(f"{type(error).__name__}: {error}{_place(error)}") from error
     if directory is not None:
         _require_own(name, module.__file__, directory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 import textwrap
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,8 @@ from pytest_mcpeval.kinds.agent import schema as agents
 from pytest_mcpeval.kinds.agent import settings as agent_settings
 from pytest_mcpeval.kinds.agent.load import manifest_of
 from pytest_mcpeval.kinds.retrieval import schema as retrieval
+from pytest_mcpeval.kinds.retrieval.corpus import Corpus
+from pytest_mcpeval.kinds.retrieval.retrievers import RetrieverModel, make_retriever
 from pytest_mcpeval.kinds.scenario import schema
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.security import schema as security
@@ -197,9 +200,23 @@ def test_example_of_the_library_prints_what_the_page_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    (block,) = blocks("python", pages=(DOCS / "retrieval.md",))
+    block = next(b for b in blocks("python", pages=(DOCS / "retrieval.md",)) if "GoldenSet" in b.text)
     exec(compile(block.text, str(block), "exec", dont_inherit=True), {})
     assert f"`{capsys.readouterr().out.strip()}`" in (DOCS / "retrieval.md").read_text("utf-8")
+
+
+def test_example_program_answers(tmp_path: Path) -> None:
+    block = next(b for b in blocks("python", pages=(DOCS / "retrieval.md",)) if "sys.stdin" in b.text)
+    write(tmp_path / "search.py", block.text)
+    model = RetrieverModel.model_validate(
+        {"command": [sys.executable, "search.py"], "directory": str(tmp_path)}
+    )
+    retriever = make_retriever(model, Corpus("v1", ()))
+    try:
+        found = [retriever.search(query, 1)[0].tool_id for query in ("what has changed", "all commits")]
+    finally:
+        retriever.close()
+    assert found == ["git:diff", "git:log"]
 
 
 def test_example_check_works() -> None:

@@ -111,6 +111,38 @@ def test_an_edited_baseline_is_an_error(suite: RetrievalSuite, name: str) -> Non
     assert "baseline_v1.json:" in found
 
 
+FLAT: dict[str, tuple[dict[str, Any], str]] = {
+    "another version": ({"corpus_version": "v0"}, "corpus_version: was made from another corpus"),
+    "another golden set": ({"digest": "sha256:00"}, "digest: was made from another golden set"),
+    "another corpus": ({"corpus_digest": None}, "corpus_digest: was made from another corpus"),
+    "a near miss": ({"recal_at": {"5": 1.0}}, 'unknown key "recal_at" (did you mean "recall_at"?)'),
+    "a lost tolerance": ({"tolerence": {}}, 'unknown key "tolerence" (did you mean "tolerance"?)'),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_what_a_flat_baseline_says_of_its_origin_counts(suite: RetrievalSuite, name: str) -> None:
+    wrong, message = FLAT[name]
+    path = Path(suite.settings.baseline or "")
+    path.write_text(json.dumps({"mrr": 1.0, "recall_at": {"5": 1.0}} | wrong), encoding="utf-8")
+    with pytest.raises(DataFileError) as raised:
+        read(suite)
+    assert message in str(raised.value)
+
+
+def test_a_flat_baseline_may_hold_any_metric_and_foreign_keys(suite: RetrievalSuite) -> None:
+    own = {"corpus_version": "v1", "digest": suite.golden.digest, "ndcg_at_5": 1.0, "precision": {}, "k": 1}
+    path = Path(suite.settings.baseline or "")
+    path.write_text(json.dumps({"mrr": 0.2, "map": 1, **own}), encoding="utf-8")
+    committed = read(suite)
+    assert committed is not None
+    assert committed.scores.metrics == {"mrr": 0.2, "map": 1.0}
+
+
+def test_our_own_without_its_kind_is_no_flat_one(suite: RetrievalSuite) -> None:
+    assert "no `kind: baseline`" in edited(suite, lambda found: found.pop("kind"))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"tolerance": {"recall_at_5": -1}}, {"tolerance": {"recal": 0.1}}, {"mrr": 2}]
 )

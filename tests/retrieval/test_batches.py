@@ -52,19 +52,19 @@ def test_names_of_batches_are_ids_and_unlike_any_other() -> None:
 
 STOPPING = """
 import pytest
-import search_ended
+from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
 
 
 @pytest.fixture(autouse=True)
 def stop(monkeypatch):
-    real = search_ended.search
+    real = RetrievalKind.ask
 
-    def stopping(query, k):
-        if query == "goal 2":
+    def stopping(self, suite, case, runtime):
+        if case.id == "q2":
             pytest.skip("no licence")
-        return real(query, k)
+        return real(self, suite, case, runtime)
 
-    monkeypatch.setattr(search_ended, "search", stopping)
+    monkeypatch.setattr(RetrievalKind, "ask", stopping)
 """
 
 
@@ -92,7 +92,6 @@ def modes(tmp_path_factory: pytest.TempPathFactory, blessed: GoldenProject) -> M
     ended = GoldenProject.within(project, "ended", **FLOOR, batch=4)
     ended.golden([query(n) for n in range(4)])
     project.write("datasets/ended/conftest.py", STOPPING)
-    project.write("pytest.ini", "[pytest]\npythonpath = datasets/ended\n")
     made_runs = {}
     for number, mode in enumerate(MODES):
         place = project.path / str(number)
@@ -160,7 +159,9 @@ def test_a_failed_item_names_every_query_and_shows_its_list(modes: Mapping[str, 
 @pytest.mark.parametrize("mode", [" ".join(mode) for mode in MODES])
 def test_what_ends_an_item_early_leaves_the_queries_before(modes: Mapping[str, Run], mode: str) -> None:
     found = outcomes(modes[mode], golden_in("ended"))
-    assert found == {"q0": "passed", "q1": "passed", "q2": "skipped", "q3": "skipped"}
+    # What is asked must not set its own cases aside.
+    assert found == {"q0": "passed", "q1": "passed", "q2": "error", "q3": "error"}
+    assert "raised Skipped while it was asked: no licence" in modes[mode].out
 
 
 def test_a_killed_worker_loses_its_query_or_batch_and_the_gates_name_it(
@@ -182,6 +183,11 @@ def test_a_killed_worker_loses_its_query_or_batch_and_the_gates_name_it(
     assert lost["message"].startswith("4 of 12 cases missing: q4, q5, q6, q7")
     suites = run.report()["suites"]
     assert (suites[golden_in("single")]["measured"], suites[golden_in("batched")]["measured"]) == (11, 8)
+    # What is shown is what the gates judge: nobody knows what the query would have found.
+    metrics = suites[golden_in("single")]["metrics"]
+    assert (metrics["queries"], metrics["missing"]) == (12, ["q5"])
+    assert metrics["recall_at"]["5"] == pytest.approx(11 / 12)
+    assert "missing, counted as 0" in run.out
 
 
 def test_workers_that_die_before_any_report_lose_every_query_of_their_batches(tmp_path: Path) -> None:

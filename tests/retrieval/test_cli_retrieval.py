@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mcpeval.cli import main
-from pytest_mcpeval.kinds.retrieval.gates import GateSettings
+from pytest_mcpeval.kinds.retrieval.gate_input import GateSettings
 from pytest_mcpeval.kinds.retrieval.load import load_corpus
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.selftest import Answers, selftest_of_answers
@@ -133,6 +133,10 @@ def test_snapshot_names_what_is_wrong(
     assert main(["snapshot", "--servers", str(broken), "--out", str(out)]) == 1
     assert "no-such-program" in capsys.readouterr().err
     assert not out.exists()
+    # 1 means drift.
+    assert main(["snapshot", "--servers", str(broken), "--check", str(out)]) == 3
+    assert main(["snapshot", "--servers", str(tmp_path / "none.json"), "--check", str(out)]) == 3
+    assert main(["snapshot", "tim", "--check", str(out)]) == 2
 
 
 ODD_SERVER = """

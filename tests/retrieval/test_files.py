@@ -289,6 +289,16 @@ def test_every_way_to_say_what_is_expected(write: Write, expect: str) -> None:
         ("gates: {max_lost: -1}", "gates.max_lost: expected"),
         ("gates: {pinned: {q-hist: 5}}", 'there is no such query (did you mean "q-history"?)'),
         ("gates: {pinned: {q-history: 12}}", "expected at most 10, which is the `depth`, found 12"),
+        (
+            "gates: {floors: {recall_at_5: 0.5}}\ndepth: 3",
+            "gates.floors.recall_at_5: recall_at_5 looks further",
+        ),
+        ("gates: {tolerance: {ndcg_at_10: 0.1}}\ndepth: 3", "say `depth: 10` or more, or watch another"),
+        ("gates: {significance: {hit_at_5: 0.1}}\ndepth: 3", "such as recall_at_3"),
+        (
+            "gates: {lost_by: recall_at_3}\ndepth: 1",
+            "gates.lost_by: recall_at_3 looks further than the `depth`",
+        ),
         ("retriever: bm52", 'found "bm52" (did you mean "bm25"?)'),
         ("retriever: {bm25: {fields: [name]}}", "retriever.bm25.fields"),
         ("retriever: {bm25: {fields: {tool: 0}}}", "no field of a tool is read"),

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_mcpeval.kinds.retrieval.gates import GateSettings
+from pytest_mcpeval.kinds.retrieval.gate_input import GateSettings
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.selftest import (
     Answers,

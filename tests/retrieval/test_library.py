@@ -48,11 +48,6 @@ def test_several_runs_are_averaged_query_by_query(golden: GoldenSet) -> None:
     assert found.changed == ("q0",)
 
 
-def test_no_run_is_a_mistake(golden: GoldenSet) -> None:
-    with pytest.raises(ValueError, match="one at least"):
-        evaluate(turning(1), golden, runs=0)
-
-
 def test_what_is_odd_in_any_run_is_told_once(golden: GoldenSet) -> None:
     lists = itertools.cycle([[], ["other:tool"], ["other:tool"]])
     found = evaluate(lambda query, k: next(lists), golden, {"q0"}, runs=3)
@@ -69,12 +64,18 @@ def test_depth_and_ids_are_what_they_say(golden: GoldenSet) -> None:
         return rank(0, 3)
 
     assert evaluate(search, golden, {"q0"}, depth=2).metrics["mrr"] == 0
-    assert evaluate(search, golden, {"q0"}, depth=3).metrics["mrr"] == pytest.approx(1 / 3)
+    shallow = evaluate(search, golden, {"q0"}, depth=3)
+    assert shallow.metrics["mrr"] == pytest.approx(1 / 3)
+    assert shallow.metrics.keys() == shallow.queries["q0"].keys()
+    assert {"recall_at_5", "ndcg_at_10"}.isdisjoint(shallow.metrics)
     assert evaluate(search, golden, {"q0"}).metrics["hit_at_3"] == 1
     assert asked == [2, 3, 10]
     for depth in (0, 1001, True, 2.5):
         with pytest.raises(ValueError, match="depth: expected a number from 1 to 1000"):
             evaluate(search, golden, depth=depth)  # type: ignore[arg-type]
+    for runs in (0, True, 1.5):
+        with pytest.raises(ValueError, match="runs: expected a whole number from 1"):
+            evaluate(search, golden, runs=runs)  # type: ignore[arg-type]
     for ids, message in {
         ("q0", "q99"): "the set has no query 'q99'",
         (): "expected ids",

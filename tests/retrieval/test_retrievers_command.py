@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -42,6 +43,10 @@ def say(value):
     print(json.dumps(value), flush=True)
 
 
+def found(results):
+    say({"id": request["id"], "results": results})
+
+
 for number, line in enumerate(sys.stdin, 1):
     request = json.loads(line)
     query = request["query"]
@@ -57,28 +62,32 @@ for number, line in enumerate(sys.stdin, 1):
     elif query == "nonsense":
         print("Segment 5 loaded \\x1b[31m", flush=True)
     elif query == "nan":
-        say([["git:log", float("nan")], ["git:diff", float("inf")], "git:show"])
+        found([["git:log", float("nan")], ["git:diff", float("inf")], "git:show"])
     elif query == "twice":
         say({"id": request["id"], "results": ["git:log"]})
         say({"id": request["id"], "results": ["git:late"]})
     elif query == "behind":
         say({"id": request["id"] - 1, "results": ["git:late"]})
     elif query == "error":
-        say({"error": "no such index"})
+        say({"id": request["id"], "error": "no such index"})
     elif query == "keys":
-        say({"hits": []})
+        say({"id": request["id"], "hits": []})
     elif query == "number":
-        say([1])
+        found([1])
     elif query == "empty":
-        say([])
+        found([])
+    elif query == "no id":
+        say({"results": ["git:log"]})
+    elif query == "bare":
+        say(["git:log"])
     elif query == "environment":
-        say(sorted(os.environ))
+        found(sorted(os.environ))
     elif query == "directory":
-        say([os.getcwd()])
+        found([os.getcwd()])
     elif query == "pairs":
         say({"id": request["id"], "results": [["git:log", 2], {"tool_id": "git:diff", "score": 1.5}]})
     else:
-        say([f"pid:{os.getpid()}", f"number:{number}", f"limit:{request['limit']}", query])
+        found([f"pid:{os.getpid()}", f"number:{number}", f"limit:{request['limit']}", query])
 """
 
 Make = Callable[..., Retriever]
@@ -189,6 +198,8 @@ def _answered_pid(retriever: Retriever) -> int:
     [
         ("nonsense", 'wrote a line that is no JSON: "Segment 5 loaded \\u001b[31m"; logs belong on'),
         ("behind", "answered the request with id 1, expected 2"),
+        ("no id", 'wrote an answer without `id`, expected 2: "{'),
+        ("bare", 'wrote an answer without `id`, expected 2: "['),
     ],
 )
 def test_an_answer_that_is_out_of_step_ends_the_process(make: Make, query: str, message: str) -> None:
@@ -215,7 +226,7 @@ def test_a_line_too_many_is_not_taken_for_the_next_answer(make: Make) -> None:
     ("query", "message", "reason"),
     [
         ("error", 'the command reported an error: "no such index"', "raised"),
-        ("keys", 'expected a line with "results", found one with "hits"', "answer"),
+        ("keys", 'expected a line with "results", found one with "id", "hits"', "answer"),
         ("number", "entry 1 of the list is 1: expected a list of tool ids", "answer"),
     ],
 )
@@ -272,7 +283,8 @@ def test_a_variable_that_is_not_set(make: Make) -> None:
 
 def test_a_relative_program_is_found_in_the_directory(tmp_path: Path) -> None:
     script = tmp_path / "find"
-    script.write_text(f"#!{sys.executable}\nfor line in iter(input, ''): print('[\"a:b\"]', flush=True)\n")
+    answer = json.dumps({"id": 1, "results": ["a:b"]})
+    script.write_text(f"#!{sys.executable}\nwhile input():\n    print({answer!r}, flush=True)\n")
     script.chmod(0o755)
     retriever = make_retriever(retriever_from_text("command:./find", tmp_path), Corpus("v1", ()))
     assert ids(retriever, "x") == ["a:b"]

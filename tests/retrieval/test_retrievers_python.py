@@ -297,10 +297,58 @@ def test_a_fixture_s_errors() -> None:
         make_retriever(retriever_from_text("fixture:mine", Path()), Corpus("v1", ()))
 
 
-def test_a_skip_inside_a_fixture_s_function_is_pytest_s() -> None:
-    retriever = fixture(lambda query, k: pytest.skip("not here"))
-    with pytest.raises(pytest.skip.Exception):
-        retriever.search("q", 1)
+OUTCOMES_OF_PYTEST = """
+import pytest
+
+
+def skips(query, k):
+    pytest.skip("too hard")
+
+
+async def xfails(query, k):
+    pytest.xfail("too hard")
+
+
+def breaks_off(query, k):
+    yield "git:log"
+    pytest.fail("too hard")
+
+
+async def interrupts(query, k):
+    return (pytest.skip("too hard") for _ in range(k))
+"""
+
+
+@pytest.mark.parametrize("name", ["skips", "xfails", "breaks_off", "interrupts"])
+def test_what_is_searched_cannot_set_its_query_aside(tmp_path: Path, directory: Path, name: str) -> None:
+    (tmp_path / "searching.py").write_text(OUTCOMES_OF_PYTEST, encoding="utf-8")
+    found = error(python(name, directory))
+    given = error(fixture(getattr(sys.modules["searching"], name)))
+    assert (found.reason, given.reason) == ("raised", "raised")
+    assert "too hard" in found.message
+    assert "too hard" in given.message
+
+
+def test_a_module_that_skips_cannot_be_used(tmp_path: Path, directory: Path) -> None:
+    skipping = "import pytest\npytest.skip('not here', allow_module_level=True)\n"
+    (tmp_path / "searching.py").write_text(skipping, encoding="utf-8")
+    with pytest.raises(TargetStartError, match="not here"):
+        python("search", directory).open()
+
+
+def test_ctrl_c_comes_through() -> None:
+    def search(query: str, k: int) -> list[str]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fixture(search).search("q", 1)
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_a_set_is_no_ranked_list(kind: type) -> None:
+    found = error(fixture(lambda query, k: kind(["git:log"])))
+    assert found.message.startswith(f"returned a {kind.__name__}, which has no order")
+    assert ids(fixture(lambda query, k: {"git:log": 1}.keys())) == ["git:log"]
 
 
 def test_an_embedded_retriever_asked_through_the_same_door(directory: Path) -> None:

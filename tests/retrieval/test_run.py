@@ -316,6 +316,70 @@ def test_a_flat_baseline_is_read_and_its_missing_gates_are_named(passing: Run, f
     assert delta["metrics"]["mrr"] == pytest.approx(-2 / 12)
 
 
+def test_blessing_keeps_what_a_run_does_not_make(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path)
+    made.project.write_json("datasets/baseline_v1.json", {"__by": "me", **FLAT})
+    assert made.run("-q", "-k", "q1").line_with("mcpeval: ").endswith("no gate was judged (4 not evaluated)")
+    # Without the tolerance, the gates would be others.
+    blessed = made.run("--mcpeval-bless", "-q")
+    assert "(12 cases; __by, tolerance, security kept)" in blessed.out
+    content = json.loads(made.baseline.read_text())
+    assert {key: content[key] for key in ("tolerance", "security")} == {
+        key: FLAT[key] for key in ("tolerance", "security")
+    }
+    assert content["cases"]
+    assert made.run().status == 0
+
+
+def test_a_shallow_search_has_no_deep_metrics(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path, depth=3)
+    made.bless()
+    content = json.loads(made.baseline.read_text())
+    assert content["recall_at"] == {"1": 1.0, "3": 1.0, "5": None, "10": None}
+    assert content["ndcg_at_10"] is None
+    made.ranking(dict.fromkeys((3, 4, 5, 6, 7), None))
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    assert run.gates() == {
+        "golden_v1::recall_at_3": "failed",
+        "golden_v1::recall_at_3_sign_flip": "failed",
+        "golden_v1::max_lost": "failed",
+        "golden_v1::pinned": "not_set",
+    }
+    metrics = run.report()["suites"][GOLDEN]["metrics"]
+    assert metrics["hit_at"] == {"1": 7 / 12, "3": 7 / 12, "5": None, "10": None}
+    assert metrics["highest_recall_at"].keys() == {"1", "3"}
+    assert run.line_with("all queries").split()[2:] == [
+        "12",
+        "0.583",
+        "0.583",
+        "–",
+        "–",
+        "0.583",
+        "–",
+        "0.583",
+    ]
+    assert "Recall@5" not in made.run("-q").line_with("mcpeval: ")
+    content["tolerance"] = {"recall_at_5": 0.1}
+    made.baseline.write_text(json.dumps(content))
+    assert "tolerance.recall_at_5: recall_at_5 looks further than the `depth` of 3" in made.run().out
+
+
+def test_a_search_that_skips_fails_its_query(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path, **NO_BASELINE, runs=2)
+    made.golden([query(0), query(1)])
+    made.project.write(
+        "datasets/search.py",
+        "import pytest\n\n\ndef search(query, k):\n    if query == 'goal 1':\n"
+        "        pytest.skip('hard')\n    return ['numbers:one']\n",
+    )
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 1
+    assert outcomes(run) == {"q0": "passed", "q1": "failed"}
+    assert "raised Skipped: hard" in run.out
+    assert run.report()["suites"][GOLDEN]["metrics"]["recall_at"]["1"] == 0.5
+
+
 def test_a_fixture_can_be_the_search(passing: Run) -> None:
     metrics = passing.report()["suites"][golden_in("fixture")]["metrics"]
     assert metrics["mrr"] == pytest.approx(0.1)

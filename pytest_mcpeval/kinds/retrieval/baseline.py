@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,14 +18,22 @@ from pytest_mcpeval.baseline import (
     differing_digests,
     digest_of,
     is_baseline,
+    mismatch_words,
 )
 from pytest_mcpeval.gates import SLACK
 from pytest_mcpeval.kinds.fields import Share
-from pytest_mcpeval.kinds.retrieval.definitions import METRICS, definition, flat, nested
-from pytest_mcpeval.kinds.retrieval.gates import BaselineScores
+from pytest_mcpeval.kinds.retrieval.definitions import (
+    METRICS,
+    beyond_depth,
+    cutoff_of,
+    definition,
+    flat,
+    nested,
+)
+from pytest_mcpeval.kinds.retrieval.gate_input import BaselineScores
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
-from pytest_mcpeval.loading.wording import choice, shown, suggestion
+from pytest_mcpeval.loading.wording import choice, likeness, shown, suggestion
 from pytest_mcpeval.samples import Sample
 
 if TYPE_CHECKING:
@@ -34,6 +42,9 @@ if TYPE_CHECKING:
 Ranks = Mapping[str, Mapping[str, int]]
 
 _READ_ONLY = ConfigDict(defer_build=True, extra="allow", frozen=True)
+
+_NEAR = 0.85
+"""How like one of our keys another must be to be that key, misspelt."""
 
 RATES_OF_DETECTORS = ("precision", "recall", "f1", "fpr")
 """Metrics of the security kind, whose tolerances the same file may hold."""
@@ -55,8 +66,8 @@ class _Metrics(BaseModel):
 
     model_config = _READ_ONLY
 
-    recall_at: dict[str, Share] = {}
-    hit_at: dict[str, Share] = {}
+    recall_at: dict[str, Share | None] = {}
+    hit_at: dict[str, Share | None] = {}
     mrr: Share | None = None
     ndcg_at_10: Share | None = None
     map: Share | None = None
@@ -103,7 +114,13 @@ class Committed:
 
 def is_flat_baseline(data: object) -> bool:
     """Whether a document is a baseline of a set's metrics alone."""
-    return isinstance(data, dict) and "recall_at" in data and not is_baseline(data)
+    if not isinstance(data, dict) or is_baseline(data):
+        return False
+    return (
+        "recall_at" in data
+        or "hit_at" in data
+        or any(type(data.get(name)) in (int, float) for name in METRICS)
+    )
 
 
 def digests(golden: GoldenData, depth: int) -> dict[str, str]:
@@ -125,17 +142,57 @@ def read(suite: RetrievalSuite) -> Committed | None:
     if path is None or not Path(path).is_file():
         return None
     document = load(Path(path))
-    return _own(document, suite) if is_baseline(document.data) else _flat(document)
+    if is_baseline(document.data):
+        return _own(document, suite)
+    return _flat(document, suite)
 
 
-def _flat(document: Document) -> Committed:
+def _flat(document: Document, suite: RetrievalSuite) -> Committed:
     from pytest_mcpeval.loading.schema import validate
 
     if not is_flat_baseline(document.data):
         message = "expected a baseline, written by --mcpeval-bless or a mapping with `recall_at`"
         raise DataFileError([document.problem(message=message)])
     model: FlatBaselineModel = validate(FlatBaselineModel, document)
+    problems = [*_problems_of_keys(document, suite), *_problems_of_origin(document, suite)]
+    if problems:
+        raise DataFileError(problems)
     return Committed(BaselineScores(_known(model), tolerance=_tolerance(model.tolerance)))
+
+
+def _problems_of_keys(document: Document, suite: RetrievalSuite) -> Iterator[Problem]:
+    """Keys that are nearly one of ours, and tolerances of what has no value; other keys are foreign."""
+    known = list(_Metrics.model_fields)
+    for key in document.data:
+        near = [name for name in known if key not in known and likeness(str(key), name) >= _NEAR]
+        if near:
+            message = f"unknown key {shown(key)} (did you mean {shown(near[0])}?)"
+            yield document.problem(key, message=message)
+    if suite.settings.gates.tolerance is None:
+        depth = suite.settings.depth
+        for metric in document.data.get("tolerance", ()):
+            if metric in METRICS and cutoff_of(metric) > depth:
+                message = f"tolerance.{metric}: {beyond_depth(metric, depth)}"
+                yield document.problem("tolerance", metric, message=message)
+
+
+def _problems_of_origin(document: Document, suite: RetrievalSuite) -> Iterator[Problem]:
+    """What a file says it was made from, and was not: then its metrics are those of something else."""
+    golden, data = suite.golden, document.data
+    wanted = {
+        "corpus_version": ("corpus", golden.corpus.version, data.get("corpus_version")),
+        "digest": ("golden set", golden.digest, data.get("digest")),
+        "corpus_digest": ("corpus", golden.corpus.digest, data.get("corpus_digest")),
+        "definition": ("metric definitions", definition(suite.settings.depth), data.get("definition")),
+    }
+    command = bless_command(suite.key, suite.settings.baseline)
+    if "definition" in data and "cases" in data:
+        message = f"has `cases`, and no `kind: baseline`: put that back, or write it anew with {command}"
+        yield document.problem(message=message)
+    for key, (part, here, found) in wanted.items():
+        same = found == here or (isinstance(found, int) and str(found) == here)
+        if key in data and not same:
+            yield document.problem(key, message=f"{key}: {mismatch_words([part], command)}")
 
 
 def _known(model: _Metrics) -> dict[str, float]:
@@ -160,18 +217,20 @@ def _own(document: Document, suite: RetrievalSuite) -> Committed:
         "metric definitions": digest_of(model.definition),
     }
     tolerance = _tolerance(model.tolerance)
+    if problems := list(_problems_of_keys(document, suite)):
+        raise DataFileError(problems)
     if differing_digests(found, digests(suite.golden, suite.settings.depth)):
         return Committed(BaselineScores(_known(model), tolerance=tolerance, digests=found))
     problems = list(_problems_of_ranks(document, model, suite))
     if problems:
         raise DataFileError(problems)
     runs = _runs(model.cases)
-    scores = _scores(suite.golden, runs)
+    scores = replace(_scores(suite.golden, runs), depth=suite.settings.depth)
     problems = list(_problems_of_metrics(document, _known(model), scores.means()))
     if problems:
         raise DataFileError(problems)
     ranks = {query: max((run[query] for run in runs), key=_badness) for query in model.cases}
-    return Committed(BaselineScores(_known(model), _values(scores), tolerance, found), ranks)
+    return Committed(BaselineScores(_known(model), scores.rows(), tolerance, found), ranks)
 
 
 def _problems_of_ranks(
@@ -233,21 +292,18 @@ def _scores(golden: GoldenData, runs: Sequence[Ranks]) -> Scores:
     return average([score(from_ranks(labels, ranks, labels)) for ranks in runs])
 
 
-def _values(scores: Scores) -> dict[str, dict[str, float]]:
-    """Query id → its metrics."""
-    rows = zip(scores.ids, scores.values.tolist(), strict=True)
-    return {query: dict(zip(METRICS, row, strict=True)) for query, row in rows}
-
-
 def content(suite: RetrievalSuite, samples: Iterable[Sample], means: Mapping[str, float]) -> dict[str, Any]:
-    """What a new baseline holds: the metrics of the set, and the ranks of every query."""
+    """What a new baseline holds: the metrics of the set, and the ranks of every query.
+
+    A metric that looks further than the depth is None.
+    """
     by_id = {sample.id: sample for sample in samples}
     return {
         "digest": suite.golden.digest,
         "corpus_version": suite.golden.corpus.version,
         "corpus_digest": suite.golden.corpus.digest,
         "definition": definition(suite.settings.depth),
-        **nested(means),
+        **nested({metric: means.get(metric) for metric in METRICS}),
         "cases": {query: _case(by_id[query]) for query in sorted(by_id)},
     }
 

@@ -28,6 +28,30 @@ METRICS = (
 _GROUPS = ("recall_at", "hit_at")
 
 
+def cutoff_of(metric: str) -> int:
+    """The rank up to which a metric looks; 1 for those that take the ranked list as long as it is."""
+    last = metric.rpartition("_")[2]
+    return int(last) if last.isdigit() else 1
+
+
+def metrics_within(depth: int) -> tuple[str, ...]:
+    """The metrics that mean what they are called when so many results were asked for."""
+    return tuple(metric for metric in METRICS if cutoff_of(metric) <= depth)
+
+
+def beyond_depth(metric: str, depth: int) -> str:
+    """Why a metric cannot be watched, and what to do."""
+    return (
+        f"{metric} looks further than the `depth` of {depth}: say `depth: {cutoff_of(metric)}` or more, or "
+        f"watch another metric, such as {default_metric(depth)}"
+    )
+
+
+def default_metric(depth: int) -> str:
+    """What gates watch unless they are told: Recall@5, or that of the deepest cutoff within the depth."""
+    return f"recall_at_{max(k for k in CUTOFFS if k <= min(depth, 5))}"
+
+
 def definition(depth: int) -> dict[str, Any]:
     """The definitions behind the numbers, as plain data: what a baseline's digest of them is made from.
 
@@ -45,10 +69,10 @@ def definition(depth: int) -> dict[str, Any]:
     }
 
 
-def nested(values: Mapping[str, float]) -> dict[str, Any]:
+def nested(values: Mapping[str, float | None]) -> dict[str, Any]:
     """Metrics as reports and baselines write them: ``{"recall_at": {"1": …}, "mrr": …}``.
 
-    The order is that of `METRICS`; metrics without a value are left out.
+    The order is that of `METRICS`; metrics that are not among the values are left out.
     """
     found: dict[str, Any] = {}
     for name in METRICS:

@@ -21,7 +21,7 @@ from pytest_mcpeval.tables import Table
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from pytest_mcpeval.kinds.retrieval.gates import GateInput, GateSettings
+    from pytest_mcpeval.kinds.retrieval.gate_input import GateInput, GateSettings
     from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
     from pytest_mcpeval.kinds.retrieval.retrievers.base import Retriever
     from pytest_mcpeval.loading import Document
@@ -90,6 +90,12 @@ class RetrievalKind(Kind[RetrievalSpec]):
 
         return judge(_retrieval(suite), case, answers, self._old_ranks(_retrieval(suite)))
 
+    def asked_of(self, suite: Retrieval, case: RetrievalCase) -> Mapping[str, Any]:
+        """The query, its labels, and the notes that say in which slice it is."""
+        from pytest_mcpeval.kinds.retrieval.run import asked_of
+
+        return {**asked_of(_retrieval(suite), case.spec.query), "notes": case.spec.query.notes}
+
     def _old_ranks(self, suite: RetrievalSuite) -> baselines.Ranks | None:
         try:
             committed = self._baseline(suite)
@@ -150,7 +156,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
         return judge_gates(self._gate_input(_retrieval(suite), samples, blessing), blessing=blessing)
 
     def _gate_input(self, suite: RetrievalSuite, samples: Sequence[Sample], blessing: bool) -> GateInput:
-        from pytest_mcpeval.kinds.retrieval.gates import GateInput
+        from pytest_mcpeval.kinds.retrieval.gate_input import GateInput
         from pytest_mcpeval.kinds.retrieval.sampling import scores_of_all
 
         # A new baseline is being made: the old one may be broken.
@@ -206,14 +212,17 @@ def _retrieval(suite: Retrieval) -> RetrievalSuite:
 
 def gate_settings(suite: RetrievalSuite) -> GateSettings:
     """The gates of a suite, as its settings and its pinned queries say."""
-    from pytest_mcpeval.kinds.retrieval.gates import GateSettings
+    from pytest_mcpeval.kinds.retrieval.definitions import default_metric
+    from pytest_mcpeval.kinds.retrieval.gate_input import DEFAULT_SHARE, GateSettings
 
     gates: GatesModel = suite.settings.gates
+    watched, given = default_metric(suite.settings.depth), gates.model_fields_set
     return GateSettings(
         tolerance=gates.tolerance,
-        significance=gates.significance,
+        default_tolerance={watched: DEFAULT_SHARE},
+        significance=gates.significance if "significance" in given else {watched: DEFAULT_SHARE},
         max_lost=gates.max_lost,
-        lost_by=gates.lost_by,
+        lost_by=gates.lost_by if "lost_by" in given else watched,
         pinned=suite.golden.pinned,
         floors=gates.floors,
     )

@@ -8,6 +8,7 @@ from typing import Any
 from pytest_mcpeval.kinds.base import Case, Place
 from pytest_mcpeval.kinds.loader import SuiteLoader, checked
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
+from pytest_mcpeval.kinds.retrieval.definitions import beyond_depth, cutoff_of
 from pytest_mcpeval.kinds.retrieval.schema import (
     CorpusModel,
     GoldenModel,
@@ -74,6 +75,7 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
         corpus = self._corpus()
         self._check_version(corpus)
         self._check_depth()
+        self._check_metrics()
         self._check_pins()
         self._check_retriever()
         self.find_duplicates("queries", [query.id for query in self.model.queries])
@@ -127,6 +129,20 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             if query.must_hit is not None and query.must_hit > depth:
                 message = f"must_hit: {_beyond(query.must_hit, depth)}"
                 self.problem("queries", index, "must_hit", message=message)
+
+    def _check_metrics(self) -> None:
+        gates, depth = self.settings.gates, self.settings.depth
+        groups = {
+            "tolerance": gates.tolerance or {},
+            "significance": gates.significance,
+            "floors": gates.floors,
+        }
+        watched: list[tuple[tuple[str, ...], str]] = [(("lost_by",), gates.lost_by)]
+        watched += [((name, metric), metric) for name, group in groups.items() for metric in group]
+        for path, metric in watched:
+            if path[0] in gates.model_fields_set and cutoff_of(metric) > depth:
+                message = f"gates.{'.'.join(path)}: {beyond_depth(metric, depth)}{self.origin('gates')}"
+                self.problem("gates", *path, message=message)
 
     def _check_pins(self) -> None:
         known = {query.id for query in self.model.queries}

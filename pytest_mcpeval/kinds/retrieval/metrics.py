@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_mcpeval.kinds.retrieval.definitions import CUTOFFS, METRICS, NDCG_CUTOFF
+from pytest_mcpeval.kinds.retrieval.definitions import CUTOFFS, METRICS, NDCG_CUTOFF, metrics_within
 from pytest_mcpeval.kinds.retrieval.rankings import (
     LocatedLabels,
     Ranking,
@@ -60,12 +60,19 @@ class Scores:
 
     ``values`` has one row per query and one column per metric, in the order of `METRICS`; ``relevant`` is the
     number of relevant tools of each query, ``first_rank`` the rank of the first one returned (0 for none).
+    With a ``depth``, metrics that look further have no value: nothing was asked for there.
     """
 
     ids: tuple[str, ...]
     values: Floats
     relevant: Integers
     first_rank: Integers
+    depth: int | None = None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that have a value."""
+        return METRICS if self.depth is None else metrics_within(self.depth)
 
     def of(self, metric: str) -> Floats:
         """A metric's value for every query."""
@@ -80,15 +87,24 @@ class Scores:
         """Every metric of the set: its mean over the queries. Empty for a set without queries."""
         if not self.ids:
             return {}
-        return dict(zip(METRICS, self.values.mean(axis=0).tolist(), strict=True))
+        return self._named(self.values.mean(axis=0).tolist())
+
+    def rows(self) -> dict[str, dict[str, float]]:
+        """Query id → the value of every metric."""
+        return {query: self._named(row) for query, row in zip(self.ids, self.values.tolist(), strict=True)}
+
+    def _named(self, values: Sequence[float]) -> dict[str, float]:
+        named = dict(zip(METRICS, values, strict=True))
+        return {metric: named[metric] for metric in self.metrics}
 
     def highest_recalls(self) -> dict[str, float]:
         """The highest Recall@k the labels allow: with two relevant tools, a query has at most ½ at 1."""
         if not self.ids:
             return {}
-        return {
+        found = {
             f"recall_at_{k}": float((np.minimum(k, self.relevant) / self.relevant).mean()) for k in CUTOFFS
         }
+        return {metric: value for metric, value in found.items() if metric in self.metrics}
 
     def subset(self, ids: AbstractSet[str]) -> Scores:
         """The scores of some of the queries, in the same order."""
@@ -98,6 +114,7 @@ class Scores:
             self.values[kept],
             self.relevant[kept],
             self.first_rank[kept],
+            self.depth,
         )
 
 
@@ -127,7 +144,7 @@ def evaluate_many(rankings: Iterable[Ranking], depth: int) -> Scores:
     Raises:
         ValueError: A query has no relevant label; the text names it.
     """
-    return score(locate(rankings, depth))
+    return replace(score(locate(rankings, depth)), depth=depth)
 
 
 def score(located: LocatedLabels) -> Scores:
@@ -222,4 +239,4 @@ def average(runs: Sequence[Scores]) -> Scores:
         return runs[0]
     ranks = np.stack([run.first_rank for run in runs])
     worst = np.where((ranks == 0).any(axis=0), 0, ranks.max(axis=0))
-    return Scores(runs[0].ids, np.mean([run.values for run in runs], axis=0), runs[0].relevant, worst)
+    return replace(runs[0], values=np.mean([run.values for run in runs], axis=0), first_rank=worst)

@@ -92,6 +92,11 @@ def _outcome(check: Check, query: GoldenQuery, result: SearchResult, *, strict: 
     return "tolerated" if _is_tolerated(check, query, result, strict=strict) else "failed"
 
 
+def asked_of(suite: RetrievalSuite, query: GoldenQuery) -> dict[str, Any]:
+    """What is known of a query before it is asked."""
+    return {"query": query.text, "labels": dict(query.labels), "depth": suite.settings.depth}
+
+
 def _measured(
     suite: RetrievalSuite,
     query: GoldenQuery,
@@ -102,9 +107,7 @@ def _measured(
 ) -> dict[str, Any]:
     """Everything the metrics are made from, so that samples alone are enough for them."""
     found: dict[str, Any] = {
-        "query": query.text,
-        "labels": dict(query.labels),
-        "depth": suite.settings.depth,
+        **asked_of(suite, query),
         "ranked": result.ranked,
         "ranks": dict(ranks),
         "rank": first,

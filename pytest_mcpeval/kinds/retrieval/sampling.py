@@ -22,9 +22,23 @@ def answered(samples: Iterable[Sample]) -> list[Sample]:
     return [sample for sample in samples if "ranked" in sample.measured and not sample.is_set_aside]
 
 
+def counted(samples: Iterable[Sample]) -> list[Sample]:
+    """The samples that metrics are made of: of a set that was asked at all, every query not set aside.
+
+    One that left no ranked list counts as if nothing was returned, as it does for the gates.
+    """
+    kept = [sample for sample in samples if "labels" in sample.measured and not sample.is_set_aside]
+    return kept if answered(kept) else []
+
+
+def missing(samples: Iterable[Sample]) -> list[str]:
+    """The queries that left no ranked list, though they were to."""
+    return [one.id for one in samples if "ranked" not in one.measured and not one.is_set_aside]
+
+
 def scores_of(samples: Iterable[Sample]) -> Scores:
-    """The samples that hold a ranked list, scored: the means of each query over its runs."""
-    kept = answered(samples)
+    """The samples that count, scored: the means of each query over its runs."""
+    kept = counted(samples)
     runs = of_each_run(kept)
     return average([evaluate_many(map(_ranking, run), _depth(kept)) for run in runs])
 
@@ -45,14 +59,22 @@ def _ranked(samples: Iterable[Sample]) -> dict[str, Sequence[str]]:
 
 
 def _ranking(sample: Sample) -> Ranking:
-    return Ranking(sample.id, sample.measured["ranked"], sample.measured["labels"])
+    return Ranking(sample.id, sample.measured.get("ranked", ()), sample.measured["labels"])
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:
-    """The metrics of some samples, those of each slice, and how many queries had which problem."""
+    """The metrics of some samples, those of each slice, and how many queries had which problem.
+
+    ``missing`` are the queries that left no answer to measure.
+    """
     scores = scores_of(samples)
-    groups = slices(map(_query, answered(samples)))
-    return {**summary(scores), "problems": _problems(samples), "slices": sliced(scores, groups)}
+    groups = slices(map(_query, counted(samples)))
+    return {
+        **summary(scores),
+        "missing": missing(samples),
+        "problems": _problems(samples),
+        "slices": sliced(scores, groups),
+    }
 
 
 def _problems(samples: Sequence[Sample]) -> dict[str, int]:
@@ -80,4 +102,5 @@ def _depth(samples: Sequence[Sample]) -> int:
 
 def _query(sample: Sample) -> LabelledQuery:
     measured = sample.measured
-    return LabelledQuery(sample.id, measured["query"], measured["labels"], sample.traits.get("notes", ""))
+    notes = measured.get("notes", sample.traits.get("notes", ""))
+    return LabelledQuery(sample.id, measured["query"], measured["labels"], notes)

@@ -28,7 +28,7 @@ from pytest_mcpeval.kinds.fields import (
     Text,
 )
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
-from pytest_mcpeval.kinds.retrieval.gates import DEFAULT_LOST_BY, DEFAULT_SIGNIFICANCE
+from pytest_mcpeval.kinds.retrieval.gate_input import DEFAULT_LOST_BY, DEFAULT_SIGNIFICANCE
 from pytest_mcpeval.kinds.retrieval.retrievers.settings import EMBEDDED_DEFAULT, RetrieverSetting
 from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
@@ -166,7 +166,8 @@ class GatesModel(_Model):
 
     tolerance: dict[Metric, Share] | None = Field(
         default=None,
-        description="metric → how far it may fall; default: as the baseline says, or recall_at_5: 0.05",
+        description="metric → how far it may fall; default: as the baseline says, or recall_at_5: 0.05; "
+        "with a depth below 5, of recall_at_3 or recall_at_1",
     )
     significance: dict[Metric, Share] = Field(
         default=dict(DEFAULT_SIGNIFICANCE),

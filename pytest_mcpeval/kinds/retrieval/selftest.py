@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.gates import SLACK, names
 from pytest_mcpeval.kinds.proofs import Proof
-from pytest_mcpeval.kinds.retrieval.gates import BaselineScores, GateInput, GateSettings, judge_gates
+from pytest_mcpeval.kinds.retrieval.gate_input import BaselineScores, GateInput, GateSettings
+from pytest_mcpeval.kinds.retrieval.gates import judge_gates
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking, relevant_of
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery
 

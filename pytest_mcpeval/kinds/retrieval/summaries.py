@@ -6,21 +6,27 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from pytest_mcpeval.kinds.retrieval.definitions import nested
+from pytest_mcpeval.kinds.retrieval.definitions import METRICS, nested
 from pytest_mcpeval.kinds.retrieval.metrics import Scores
 
 
 def summary(scores: Scores) -> dict[str, Any]:
     """The metrics of some queries: ``recall_at`` and ``hit_at`` by cutoff, ``mrr``, ``ndcg_at_10``, ``map``.
 
-    ``queries`` counts them; ``highest_recall_at`` is the most that the labels allow.
+    ``queries`` counts them; ``highest_recall_at`` is the most that the labels allow. A metric that looks
+    further than the depth is None.
     """
     highest = nested(scores.highest_recalls())
     return {
         "queries": len(scores.ids),
-        **nested(scores.means()),
+        **nested(with_nulls(scores.means())),
         "highest_recall_at": highest.get("recall_at", {}),
     }
+
+
+def with_nulls(means: Mapping[str, float]) -> dict[str, float | None]:
+    """The metrics of a set that has any, with None for those that have no value."""
+    return {metric: means.get(metric) for metric in METRICS} if means else {}
 
 
 def sliced(

@@ -21,6 +21,7 @@ COLUMNS = {
 }
 SHOWN_SERVERS = 15
 NOT_FOUND = "–"
+"""No rank, and no value: a metric that looks further than the depth has none."""
 
 
 def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
@@ -33,6 +34,9 @@ def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
 def _problems(titles: Mapping[str, str], suites: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
     """How many queries had which problem, whether they hit or not."""
     for key, metrics in suites.items():
+        if metrics["missing"] and metrics["queries"]:
+            lacking = f"{len(metrics['missing'])} of {metrics['queries']}"
+            yield Row((f"{titles[key]}: missing, counted as 0", lacking), tone="bad")
         for name, count in metrics.get("problems", {}).items():
             yield Row((f"{titles[key]}: {name}", f"{count} of {metrics['queries']}"))
 
@@ -52,7 +56,11 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
 
 def _row(name: str, group: Mapping[str, Any]) -> Row:
     values = flat(group)
-    return Row((name, str(group["queries"]), *(f"{values[column]:.3f}" for column in COLUMNS)))
+    return Row((name, str(group["queries"]), *(_figure(values, column) for column in COLUMNS)))
+
+
+def _figure(values: Mapping[str, float], metric: str) -> str:
+    return f"{values[metric]:.3f}" if metric in values else NOT_FOUND
 
 
 def _spread(metrics: Mapping[str, Any]) -> Iterator[Row]:
@@ -75,19 +83,26 @@ def _server_rows(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
     if len(groups) <= SHOWN_SERVERS:
         yield from (_row(name, group) for name, group in groups.items())
         return
-    worst = sorted(groups, key=lambda name: (groups[name]["recall_at"]["5"], name))
+    worst = sorted(groups, key=lambda name: (_default_of(groups[name]), name))
     for name in worst[:SHOWN_SERVERS]:
         yield _row(name, groups[name])
     blank = ("",) * len(COLUMNS)
     yield Row((f"and {len(groups) - SHOWN_SERVERS} better", "", *blank))
 
 
+def _default_of(group: Mapping[str, Any]) -> float:
+    """Recall@5, or the deepest there is below."""
+    values = flat(group)
+    return next(values[f"recall_at_{k}"] for k in (5, 3, 1) if f"recall_at_{k}" in values)
+
+
 def _brief(title: str, metrics: Mapping[str, Any]) -> str:
     values = flat(metrics)
-    return (
-        f"{title}: Recall@5 {values['recall_at_5']:.3f}, MRR {values['mrr']:.3f}, "
-        f"nDCG@10 {values['ndcg_at_10']:.3f} over {metrics['queries']} queries"
-    )
+    titles = {"recall_at_5": "Recall@5", "mrr": "MRR", "ndcg_at_10": "nDCG@10"}
+    shown = ", ".join(f"{word} {values[name]:.3f}" for name, word in titles.items() if name in values)
+    missing = len(metrics["missing"])
+    lacking = f" ({missing} missing, counted as 0)" if missing else ""
+    return f"{title}: {shown} over {metrics['queries']} queries{lacking}"
 
 
 def ranked_list(sample: Sample) -> list[Table]:

@@ -6,6 +6,7 @@ import inspect
 import time
 import traceback
 from abc import ABC, abstractmethod
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,16 +49,30 @@ class _FunctionTarget(ABC):
 
     @abstractmethod
     def _returned(self, request: Request) -> Any:
-        """What the function returns: an answer, or an awaitable of what answers are made from."""
+        """What was read from what the function returned, or an awaitable of it."""
 
     @abstractmethod
     def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
         """What an awaitable brings; raises `Late`."""
 
     def _called(self, function: Callable[..., Any], request: Request) -> Any:
-        found = function(*self._signature.arguments(request))
-        # A generator runs while it is read, so that it is read where it was called.
-        return found if inspect.isawaitable(found) else self._signature.read(found)
+        try:
+            found = function(*self._signature.arguments(request))
+            # A generator runs while it is read, so that it is read where it was called.
+            return self._answer_of(found) if inspect.isawaitable(found) else self._signature.read(found)
+        except (AnswerError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            # `pytest.skip` and its kin too: what is evaluated does not decide that it is not.
+            raise _raised(error) from error
+
+    async def _answer_of(self, found: Awaitable[Any]) -> Any:
+        try:
+            return self._signature.read(await found)
+        except (AnswerError, KeyboardInterrupt, CancelledError):
+            raise
+        except BaseException as error:
+            raise _raised(error) from error
 
     def ask(self, request: Request) -> Any:
         """What was read from what the function returned.
@@ -69,13 +84,13 @@ class _FunctionTarget(ABC):
         try:
             found = self._returned(request)
             if inspect.isawaitable(found):
-                found = self._signature.read(self._awaited(found, max(0.0, deadline - time.monotonic())))
+                found = self._awaited(found, max(0.0, deadline - time.monotonic()))
         except Late:
             raise AnswerError("timeout", f"no answer within {self._timeout:g} s") from None
         except AnswerError:
             raise
         except (Exception, SystemExit) as error:
-            raise AnswerError("raised", f"raised {described(error)}") from error
+            raise _raised(error) from error
         if time.monotonic() > deadline:
             raise AnswerError("timeout", f"the answer took longer than {self._timeout:g} s")
         return found
@@ -187,6 +202,10 @@ def function_of(signature: Signature, name: str, found: Any) -> Callable[..., An
         raise TargetStartError(signature.role, name, f"{expected}, found {kind}")
     result: Callable[..., Any] = function
     return result
+
+
+def _raised(error: BaseException) -> AnswerError:
+    return AnswerError("raised", f"raised {described(error)}")
 
 
 def described(error: BaseException) -> str:

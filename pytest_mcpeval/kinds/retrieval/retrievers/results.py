@@ -32,6 +32,8 @@ def hits_of(returned: Any) -> list[Hit]:
     Raises:
         AnswerError: It is no list, an entry has no id that is a text, or there are more than `MOST_HITS`.
     """
+    if isinstance(returned, (set, frozenset)):
+        raise AnswerError("answer", f"returned a {_described(returned)}, which has no order: {_EXPECTED}")
     if isinstance(returned, (str, bytes, Mapping)) or not isinstance(returned, Iterable):
         raise AnswerError("answer", f"returned {_described(returned)}: {_EXPECTED}")
     entries = list(islice(returned, MOST_HITS + 1))

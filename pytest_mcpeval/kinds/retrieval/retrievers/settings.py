@@ -120,6 +120,7 @@ class RetrieverModel(TargetModel):
     """Exactly one way to search, with its options."""
 
     role: ClassVar[str] = "retriever"
+    answers_need_id: ClassVar[bool] = True
     ways: ClassVar[tuple[str, ...]] = (*_EMBEDDED, *WAYS)
 
     bm25: Bm25Model | None = None
