@@ -615,3 +615,4 @@ def test_a_worker_that_is_killed_fails_the_gates_and_names_its_entry(tmp_path: P
     assert found["mine-max_errors"]["verdict"] == "failed"
     assert "no verdict on 1 of 20 entries, at most 0 allowed: bad_5" in found["mine-max_errors"]["message"]
     assert "false alarms" not in found["mine-fpr_ceiling"]["message"]
+    assert metrics(run)["errors"] == 1

@@ -17,6 +17,7 @@ import pytest
 
 from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.session.critic.asking import CriticRequest, ask_critic
+from pytest_mcpeval.kinds.session.critic.parsing import may_be_finding
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel
 from pytest_mcpeval.kinds.session.gates import judge_gates
 from pytest_mcpeval.kinds.session.schema import GatesModel
@@ -397,11 +398,13 @@ def test_gates_do_not_pass_over_findings_that_could_not_be_read(tmp_path: Path) 
     assert "Findings: 0 Critical, 0 Major, 0 Minor, 0 Suggestion; 2 dropped" in refused.out
     assert not (tmp_path / "datasets" / "baseline.json").exists()
     # What has no severity may have any; what is there in so many words fails a gate as ever.
-    unread = ["### Notes", "### [minor] glue_code: x"]
+    unread = ["### Major: x", "### [minor] glue_code: x"]
     found = judge_gates(
         "s", GatesModel(fail_on="Major", max_findings={"Minor": 1, "Major": 1}), [], [], unread
     )
     assert [gate.verdict for gate in found] == ["error", "passed", "error", "error"]
+    assert not may_be_finding("### Notes")
+    assert all(map(may_be_finding, [*unread, "### critical", "### glue_code: x"]))
     sure = judge_gates("s", GatesModel(fail_on="Major"), [], [], ["### [MINOR] glue_code: x"])
     assert [gate.verdict for gate in sure] == ["passed", "error"]
 

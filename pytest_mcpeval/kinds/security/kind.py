@@ -135,6 +135,14 @@ class SecurityKind(Kind[Any]):
             return judge_scan(suite, case, answers)
         return judge(_security(suite), case, answers)
 
+    def asked_of(self, suite: Security, case: SecurityCase) -> Mapping[str, Any]:
+        """An entry without a verdict; of a server that is scanned there is nothing to count."""
+        from pytest_mcpeval.kinds.security.run import NOT_MEASURED, asked_of
+
+        if isinstance(suite, ScanSuite):
+            return {}
+        return {**asked_of(_security(suite), case.spec), **NOT_MEASURED}
+
     def explain(self, suite: Security, case: SecurityCase, sample: Sample) -> str:
         """The description, and which rule fired where."""
         if isinstance(suite, ScanSuite):

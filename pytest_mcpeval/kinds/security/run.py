@@ -33,7 +33,7 @@ def judge(suite: SecuritySuite, case: Case[SecuritySpec], found: Detected) -> Sa
         message="" if check.passed else check.message,
         label=label,
         traits=dict(case.traits),
-        measured=_measured(spec, found, suite.gates_of(spec.detector).fpr_ceiling),
+        measured=_measured(suite, spec, found),
         run=_measured_run(found),
     )
 
@@ -69,22 +69,31 @@ def _outcome(suite: SecuritySuite, spec: SecuritySpec, check: Check, found: Dete
     return "tolerated", MISSED if spec.entry.is_malicious else FALSE_ALARM
 
 
-def _measured(spec: SecuritySpec, found: Detected, ceiling: float | None) -> dict[str, Any]:
-    """Everything the metrics are made from, so that samples alone are enough for them."""
+NOT_MEASURED = {"flagged": None, "error": "not measured"}
+"""What stands in the place of a verdict that did not come back."""
+
+
+def asked_of(suite: SecuritySuite, spec: SecuritySpec) -> dict[str, Any]:
+    """What metrics need to know of an entry beside the verdict."""
     entry = spec.entry
     measured: dict[str, Any] = {
         "detector": spec.detector,
         "entry": entry.id,
         "label": entry.label,
         "category": entry.category,
-        "ceiling": ceiling,
+        "ceiling": suite.gates_of(spec.detector).fpr_ceiling,
     }
     optional: Mapping[str, Any] = {
         "split": entry.split,
         "language": entry.language,
         "resembles": entry.resembles,
     }
-    measured |= {name: value for name, value in optional.items() if value is not None}
+    return measured | {name: value for name, value in optional.items() if value is not None}
+
+
+def _measured(suite: SecuritySuite, spec: SecuritySpec, found: Detected) -> dict[str, Any]:
+    """Everything the metrics are made from, so that samples alone are enough for them."""
+    measured = asked_of(suite, spec)
     if found.error is not None:
         return {**measured, "flagged": None, "error": found.error.reason}
     assert found.verdict is not None

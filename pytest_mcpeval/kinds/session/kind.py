@@ -138,6 +138,7 @@ class SessionKind(Kind[SessionSpec]):
     def gates(self, suite: Session, samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
         """Every gate, judged on the findings of the critic."""
         from pytest_mcpeval.kinds.session.baseline import read
+        from pytest_mcpeval.kinds.session.critic.parsing import may_be_finding
         from pytest_mcpeval.kinds.session.gates import judge_gates, unfit_for_baseline
         from pytest_mcpeval.kinds.session.metrics import dropped_of, findings_of
 
@@ -145,7 +146,7 @@ class SessionKind(Kind[SessionSpec]):
         if not session.attached:
             return []
         committed = None if blessing else read(session)
-        dropped = dropped_of(samples)
+        dropped = [heading for heading in dropped_of(samples) if may_be_finding(heading)]
         found = judge_gates(session.key, session.settings.gates, findings_of(samples), committed, dropped)
         if blessing and dropped and session.settings.baseline is not None:
             found.append(unfit_for_baseline(session.key, dropped))

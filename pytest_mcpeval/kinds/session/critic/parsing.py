@@ -44,6 +44,12 @@ _ATTEMPT = re.compile(
 _SEVERITY_TOKEN = re.compile(rf"\[({_WIRE_SEVERITIES})\]")
 
 
+def may_be_finding(heading: str) -> bool:
+    """Whether a heading that was dropped says more than ``### Notes``: a bracket, a colon, a severity."""
+    text = heading.lstrip("# ")
+    return bool(re.search(rf"[\[\]:]|\b({_WIRE_SEVERITIES})\b", text, re.IGNORECASE))
+
+
 def severity_in(heading: str) -> Severity | None:
     """The severity that a heading which was dropped has in brackets, in any case; None when it has none."""
     found = re.search(rf"\[\s*({_WIRE_SEVERITIES})\s*\]", heading, re.IGNORECASE)
