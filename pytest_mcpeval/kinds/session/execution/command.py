@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_mcpeval.kinds.session.execution.agents import Account, after_failure
+from pytest_mcpeval.kinds.session.execution.account import Account, after_failure
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.execution.tool_log import report_log
 from pytest_mcpeval.kinds.session.guard_socket import GuardSocket
