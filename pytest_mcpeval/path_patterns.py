@@ -21,8 +21,14 @@ def matches(path: str, pattern: str) -> bool:
 
 def finds_a_file(directory: Path, pattern: str, suffixes: frozenset[str]) -> bool:
     """Whether a pattern matches a file of one of the suffixes (in lower case) below a directory."""
-    found = iglob("/".join(_parts(pattern)), root_dir=directory, recursive=True, include_hidden=True)
-    return any(Path(name).suffix.lower() in suffixes and (directory / name).is_file() for name in found)
+    parts = _parts(pattern)
+    # `**` after the name of a file finds that file in some versions of Python only.
+    globs = {"/".join(parts), "/".join(parts[:-1] if parts[-1] == "**" else parts)}
+    return any(
+        Path(name).suffix.lower() in suffixes and (directory / name).is_file()
+        for glob in globs - {""}
+        for name in iglob(glob, root_dir=directory, recursive=True, include_hidden=True)
+    )
 
 
 def is_spelled_out(path: str, pattern: str) -> bool:
