@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
 def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
     from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.agent.captures import note_fetched
+    from pytest_mcpeval.kinds.agent.credentials import redact_texts, secrets
     from pytest_mcpeval.kinds.agent.load import load_manifest
     from pytest_mcpeval.kinds.agent.observability.fetching import TraceQuery, fetch
     from pytest_mcpeval.kinds.agent.urls import filled
@@ -85,6 +86,7 @@ def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
     session = options.session_id or filled(backend.session_id, known)
     folder.create()
     result = fetch(backend, TraceQuery(session, options.since, options.until), folder)
+    redact_texts(folder, secrets(manifest))
     note_fetched(folder)
     return folder, result
 

@@ -340,7 +340,7 @@ def test_credentials_are_for_one_origin_only(
     monkeypatch.setenv("AGENT_TOKEN", "s3cr3t-token")
     with serve() as other:
         site.pages["/gated"] = chat(
-            extra=f'<img src="{other.url}/picture"><img src="/moved"><img src="/own">',
+            extra=f'<img src="{other.url}/picture"><img src="/moved"><img src="/own">s3cr3t-token',
             script='fetch("/data"); console.log("trying");',
         )
         site.redirects |= {"/": "/gated", "/moved": f"{other.url}/elsewhere"}
@@ -358,6 +358,9 @@ def test_credentials_are_for_one_origin_only(
     with zipfile.ZipFile(made.folder.playwright_trace) as archive:
         content = b"".join(map(archive.read, archive.namelist()))
     assert b"s3cr3t-token" not in content
+    assert "${AGENT_TOKEN}" in made.landing
+    for name, file in made.files().items():
+        assert b"s3cr3t-token" not in file.read_bytes(), name
 
 
 def test_a_browser_that_is_killed_harms_one_visit_only(visit: MakeVisit, site: Site) -> None:

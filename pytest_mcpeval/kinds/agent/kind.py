@@ -10,7 +10,7 @@ from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.agent import gates, metrics
 from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, run_folder
 from pytest_mcpeval.kinds.agent.load import load_suite
-from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials, secrets
+from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
@@ -115,6 +115,7 @@ class AgentKind(Kind[AgentCase]):
 
     def judge(self, suite: Agent, case: AgentItem, answers: Visit, runtime: Runtime) -> Sample:
         """Score what was captured, and leave the score beside it."""
+        from pytest_mcpeval.kinds.agent.credentials import secrets
         from pytest_mcpeval.kinds.agent.run import score
         from pytest_mcpeval.kinds.agent.sampling import captured_sample, sample_of
         from pytest_mcpeval.kinds.agent.score_file import write_score
