@@ -129,7 +129,7 @@ def test_what_is_captured_holds_no_credentials_and_scores_the_same_without_them(
     again = made.run("--mcpeval-score-only", str(folder), columns=120, CI="")
     assert {path: path.read_bytes() for path in folder.glob("**/score.json")} == scores
     for run in (driven, again):
-        assert "Ada Lovelace ${AGENT_PASSWORD} hi answer 1 to hi" in run.out
+        assert "answer 1 to hi Ada Lovelace ${AGENT_PASSWORD}" in run.out
     files = {path: path.read_bytes() for path in folder.glob("**/*") if path.is_file()}
     assert len(files) == 8
     for secret in (b"s3cr3t", sent.encode()):

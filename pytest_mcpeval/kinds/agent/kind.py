@@ -34,6 +34,7 @@ ARTIFACT_KEYS = (
     {"case_id", "completed"},
     {"case_id", "observations"},
     {"total_steps", "step_span_ids"},
+    {"may_be_incomplete"},
 )
 FILE_NAMES = ("agent.yaml", "*.agent.yaml")
 MANIFEST_KEYS = ("apiVersion", "access", "cases")

@@ -27,6 +27,7 @@ def recovery(reason: Reason, observability: Observability) -> tuple[str, ...]:
         "ObservabilityLogMalformed": _log_malformed,
         "ArgumentsNotCaptured": _arguments_missing,
         "GenerationFieldMissing": _field_missing,
+        "EvidenceIncomplete": _evidence_incomplete,
     }[reason.kind]
     return tuple(steps(reason, observability))
 
@@ -110,3 +111,10 @@ def _field_missing(reason: Reason, observability: Observability) -> Iterator[str
     yield "make the agent or its trace backend record the field (token usage, model prices, start and end)"
     yield "or remove the assertion"
     yield RUN_AGAIN
+
+
+def _evidence_incomplete(reason: Reason, observability: Observability) -> Iterator[str]:
+    yield "see that the agent exports spans of its tools and agents, all of them well-formed, before it ends"
+    yield "raise trace_wait_ms of the backend if they arrive late"
+    yield "fetch them: pytest-mcpeval fetch-observability MANIFEST --case CASE --case-dir DIR"
+    yield SCORE_AGAIN
