@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_mcpeval.kinds.agent.outcomes import Reason
+from pytest_mcpeval.kinds.agent.outcomes import Reason, numbered
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, Observability
 
 SCORE_AGAIN = "score what was captured again: pytest --mcpeval MANIFEST --mcpeval-score-only=RUN_DIR"
 RUN_AGAIN = "run the case again: pytest --mcpeval MANIFEST::CASE"
+
+TEST_AGAIN = "run the test again"
+FROM_MANIFEST = "visit the agent as a case of a manifest does: mcpeval_capture.case(MANIFEST, CASE)"
 
 FIELDS = {
     "tool_calls": "entry and tool_name (for arguments and results also arguments, result)",
@@ -30,6 +33,15 @@ def recovery(reason: Reason, observability: Observability) -> tuple[str, ...]:
         "EvidenceIncomplete": _evidence_incomplete,
     }[reason.kind]
     return tuple(steps(reason, observability))
+
+
+def recovery_of_test(reason: Reason) -> tuple[str, ...]:
+    """The steps for a test written in Python, numbered; its visit may have had a manifest, or none."""
+    steps = [
+        TEST_AGAIN if step in (SCORE_AGAIN, RUN_AGAIN) else step for step in recovery(reason, Observability())
+    ]
+    first = [FROM_MANIFEST] if reason.kind == "ObservabilityLogMissing" else []
+    return tuple(numbered((*first, *steps)))
 
 
 def _page_missing(reason: Reason, observability: Observability) -> Iterator[str]:
