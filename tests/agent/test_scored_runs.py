@@ -210,17 +210,20 @@ def test_a_run_of_another_agent_is_refused(tmp_path: Path) -> None:
 
 def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
     made = CapturedProject.at(
-        tmp_path, case("a", must_call=["find"], max_steps=3), case("b", must_call=["find", "rank"])
+        tmp_path,
+        case("a", must_call=["find"], max_steps=3),
+        case("b", must_call=["find", "rank"], must_route_to="hr"),
     )
     made.capture("a", Evidence(calls=FIND, steps=3))
     made.capture("b", Evidence(calls=FIND))
     made.score_here()
     made.write_manifest(
-        case("a", must_call=["find"], max_steps=3, must_not_call=["drop"]), case("b", must_call=["rank"])
+        case("a", must_call=["find"], max_steps=3, must_not_call=["drop"]),
+        case("b", must_call=["rank"], must_route_to="hr"),
     )
     new = "20260201T120000Z-bbbbbb"
     made.capture("a", Evidence(calls=[]), new)
-    made.capture("b", Evidence(calls=[call("rank")]), new)
+    made.capture("b", Evidence(calls=[call("rank")], routes=[]), new)
     base = ["--mcpeval-baseline-run", f"runs/{AGENT}/{RUN_ID}", "--mcpeval-report", "report"]
     run = made.score(*base, run_id=new)
     assert run.status == 1
@@ -230,11 +233,13 @@ def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
         ("a", "must_not_call", "drop", "introduced"),
         ("a", "max_steps", None, "newly_inconclusive"),
         ("b", "must_call", "rank", "newly_passing"),
+        ("b", "must_route_to", "hr", "turned_out_failing"),
         ("b", "must_call", "find", "removed"),
     ]
     assert run.gates() == {"agent::newly_failing": "failed"}
-    assert "newly failing: a must_call find" in " ".join(run.out.split())
+    assert "at most 0 may be newly failing; newly failing: a must_call find" in " ".join(run.out.split())
     assert any(line.startswith("Since the baseline run") for line in run.section())
+    # The one that was inconclusive is none of them.
     made.settings(gates={"newly_failing": 1})
     assert made.score(*base, run_id=new).gates() == {"agent::newly_failing": "passed"}
     partial = made.score(*base, "-k", "b", run_id=new)
