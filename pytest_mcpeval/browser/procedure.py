@@ -22,6 +22,9 @@ TEXT_INPUTS = tuple(
 )
 """What counts as the input of a page that declares none: as CSS, and as a selector of visible ones."""
 
+REFUSED_NAVIGATION = "Not allowed to navigate top frame to "
+"""How Chromium begins to tell on the console that a page may not go to an address such as ``data:…``."""
+
 INPUT_WAIT_MS = 10_000
 LOADING_MS = 5_000
 SETTLE_MS = 50
@@ -74,12 +77,21 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
         _act(page, directive.reveal_actions, pause)
     with progress.step("after_submit"):
         _loaded(page, pause)
+        progress.notes += [redacted(note, secrets) for note in _refused(page.console())]
         size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, secrets, pause)
         if size > directive.max_dom_bytes:
             progress.notes.append(
                 f"the page with the answer has {size:,} bytes of HTML, more than interaction.max_dom_bytes "
                 f"({directive.max_dom_bytes:,}): it will not be read"
             )
+
+
+def _refused(console: str) -> Iterator[str]:
+    """Remarks on addresses that the browser refused to go to; nothing else tells of them."""
+    for line in dict.fromkeys(console.splitlines()):
+        _, found, target = line.partition(REFUSED_NAVIGATION)
+        if found:
+            yield f"the page wanted to go to {target.strip()[:80]!r}, which the browser refused"
 
 
 def _require_success(page: PageControl, url: str, pause: Pause) -> None:

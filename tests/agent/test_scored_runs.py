@@ -246,6 +246,29 @@ def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
     assert partial.gates() == {"agent::newly_failing": "not_evaluated"}
 
 
+NAMES = ("first", "second", "third")
+
+
+def test_cases_that_were_not_selected_are_marked_where_they_were_scored_earlier(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, *(case(name, must_call=["find"]) for name in NAMES))
+    for name in NAMES:
+        made.capture(name, Evidence(calls=FIND))
+    made.score("-k", "first or second")
+    # What was only captured has no score.
+    assert [row["case_id"] for row in made.read("score.json")["cases"]] == ["first", "second"]
+    made.write_manifest(*(case(name, must_call=["rank"]) for name in NAMES))
+    made.score("-k", "second or third")
+    rows = made.read("score.json")["cases"]
+    assert [(row["case_id"], row["outcome"], row.get("scored_earlier")) for row in rows] == [
+        ("first", "passed", True),
+        ("second", "failed", None),
+        ("third", "failed", None),
+    ]
+    report = (made.folder().path / "report.md").read_text(encoding="utf-8")
+    assert report.count("✓ passed (scored earlier)") == 2
+    assert report.count("(scored earlier)") == 2
+
+
 def test_a_baseline_run_without_a_score_is_an_error(tmp_path: Path) -> None:
     made = CapturedProject.at(tmp_path, case("a", max_steps=3))
     made.capture("a", Evidence(steps=3))

@@ -334,6 +334,16 @@ def test_pages_that_are_not_of_the_web_are_refused(visit: MakeVisit) -> None:
     assert made.error.startswith("preconditions: the page went to 'about:blank': only http and https pages")
 
 
+def test_an_address_that_the_browser_refuses_is_noted(visit: MakeVisit, site: Site) -> None:
+    script = """input.addEventListener("keydown", () => { location.href = "data:text/html,away"; });"""
+    site.pages["/leaving"] = chat(script=script)
+    made = visit("/leaving")
+    assert "answer 1 to hello" in made.answer
+    [note] = made.result.notes
+    assert note.startswith("the page wanted to go to ")
+    assert "data:text/html,away" in note
+
+
 def test_credentials_are_for_one_origin_only(
     visit: MakeVisit, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,7 +198,7 @@ class AgentKind(Kind[AgentCase]):
         folder = run_folder(agent)
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
-        return write_agent_files(agent, folder)
+        return write_agent_files(agent, folder, {sample.id for sample in samples})
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Cases and assertions over all agents."""
