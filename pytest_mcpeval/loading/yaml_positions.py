@@ -82,7 +82,7 @@ class _Walk:
         """The text of a key, or None of one that is no text."""
         if type(event) is ScalarEvent:
             return str(event.value)
-        return self.texts.get(event.anchor) if type(event) is AliasEvent else None
+        return self.texts.get(event.anchor or "") if type(event) is AliasEvent else None
 
 
 def _merged(position: Position) -> list[Position]:
