@@ -176,6 +176,7 @@ def test_a_page_that_moves_and_ignores_enter_for_ever_is_an_error(
     site.pages["/moving"] = MOVING
     made = visit(f"/moving?deaf=600000&{query}")
     assert made.error.startswith("submit: the page ignored Enter, pressed 2 times within 2 s: the input ")
+    assert "(a text in the place of another does not count) and nothing was sent" in made.error
     assert made.result.completed == STEPS[:5]
 
 
