@@ -301,5 +301,8 @@ def _ready(given: Ready | None) -> ResponseReady | None:
 
 def _found(evidence: FoundT | Reason) -> FoundT:
     if isinstance(evidence, Reason):
-        raise EvidenceMissing(f"{evidence.message}: {evidence.expected_artifact_path} was expected")
+        from pytest_mcpeval.kinds.agent.recovery import recovery_of_test
+
+        message = f"{evidence.message}: {evidence.expected_artifact_path} was expected"
+        raise EvidenceMissing(message, recovery_of_test(evidence))
     return evidence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,9 @@ from pytest_mcpeval.python_cases import EvidenceMissing, recorder_of
 from pytest_mcpeval.python_markers import ASSERT_MARKER, marked_assertions
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
     from pytest_mcpeval.kinds.agent.spec import Assertions
+    from pytest_mcpeval.samples import Check
 
 
 class MarkedAssertionsFailed(AssertionError):  # noqa: N818 - reads as what happened
@@ -41,11 +44,21 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     case = AgentCase(item.name, "", assertions)
     captured = Captured(recorder.captures[-1], DEFAULT_MAX_DOM_BYTES)
     score = score_case(item.name, case, captured, Observability())
-    recorder.checks.extend(outcome.as_check() for outcome in score.outcomes)
+    recorder.checks.extend(map(_check, score.outcomes))
     if score.outcome == "failed":
         raise MarkedAssertionsFailed(headline(recorder.checks))
     if score.outcome == "inconclusive":
         raise EvidenceMissing(headline(recorder.checks))
+
+
+def _check(outcome: AssertionOutcome) -> Check:
+    """An outcome as a check that says what to do about missing evidence."""
+    from pytest_mcpeval.kinds.agent.recovery import recovery_of_test
+
+    check = outcome.as_check()
+    if outcome.reason is None:
+        return check
+    return replace(check, details={**(check.details or {}), "recovery": recovery_of_test(outcome.reason)})
 
 
 def _assertions_of(item: pytest.Item) -> Assertions | None:

@@ -29,7 +29,14 @@ SHOWN_MESSAGE = 500
 
 
 class EvidenceMissing(Exception):  # noqa: N818 - reads as what happened
-    """No assertion of a test failed, and some lack the evidence for a verdict."""
+    """No assertion of a test failed, and some lack the evidence for a verdict.
+
+    ``recovery`` says what to do about it.
+    """
+
+    def __init__(self, message: str, recovery: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.recovery = recovery
 
 
 @dataclass
@@ -155,7 +162,10 @@ def _unexplained(
     """A failure, or a lack of evidence, that no recorded check explains, as a check of its own."""
     if all(check.passed for check in recorder.checks):
         status: CheckStatus = "inconclusive" if outcome == "inconclusive" else "failed"
-        yield Check({"type": "python"}, status, _first_line(call, report))
+        error = None if call.excinfo is None else call.excinfo.value
+        steps = error.recovery if isinstance(error, EvidenceMissing) else ()
+        details = {"recovery": steps} if steps else None
+        yield Check({"type": "python"}, status, _first_line(call, report), details)
 
 
 def _message(

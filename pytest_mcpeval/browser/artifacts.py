@@ -164,6 +164,11 @@ class CaseFolder:
         return self.observability / "generations.jsonl"
 
     @property
+    def doubts(self) -> Path:
+        """Which canonical logs may be incomplete, and why; there is none when all are whole."""
+        return self.observability / "incomplete.json"
+
+    @property
     def score(self) -> Path:
         """The outcomes of the case's assertions."""
         return self.path / "score.json"

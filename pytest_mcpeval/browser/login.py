@@ -8,23 +8,31 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pytest_mcpeval.browser.control import PageError
-from pytest_mcpeval.browser.directive import BearerAuth, Directive
+from pytest_mcpeval.browser.directive import Auth, BearerAuth, Directive
+from pytest_mcpeval.servers.variables import redact
 
-REDACTED = "[redacted]"
+SHORTEST_SECRET = 6
+"""Shorter ones are left as they are: replacing them would garble ordinary text."""
 
 
 @dataclass(frozen=True)
 class Authorization:
-    """The value of the header ``Authorization``, and the origin that may see it."""
+    """The value of the header ``Authorization``, and the origin that may see it.
+
+    ``secrets`` is what must not stand in an artifact, each with what to write instead.
+    """
 
     origin: str
     value: str
+    secrets: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Authorization({self.origin!r}, ***)"
@@ -43,8 +51,32 @@ def authorization_of(directive: Directive, environ: Mapping[str, str] = os.envir
         value = f"Bearer {_variable(auth.token_env, environ)}"
     else:
         user, password = (_variable(name, environ) for name in (auth.username_env, auth.password_env))
-        value = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
-    return Authorization(origin_of(directive.url), value)
+        value = f"Basic {basic(user, password)}"
+    return Authorization(origin_of(directive.url), value, credentials_of(auth, environ))
+
+
+def basic(user: str, password: str) -> str:
+    """User and password as the header ``Authorization`` has them."""
+    return base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
+
+
+def credentials_of(auth: Auth | None, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Credentials as they are and as they are sent, each with what to write instead in artifacts.
+
+    Names of users are none: many are ordinary words.
+    """
+    if auth is None:
+        return {}
+    if isinstance(auth, BearerAuth):
+        return long_enough({environ.get(auth.token_env, ""): f"${{{auth.token_env}}}"})
+    user, password = (environ.get(name, "") for name in (auth.username_env, auth.password_env))
+    shown = f"${{{auth.password_env}}}"
+    return long_enough({password: shown, **({basic(user, password): shown} if password else {})})
+
+
+def long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
+    """The secrets that can be told from ordinary text."""
+    return {value: shown for value, shown in secrets.items() if len(value) >= SHORTEST_SECRET}
 
 
 def _variable(name: str, environ: Mapping[str, str]) -> str:
@@ -86,21 +118,25 @@ def storage_state_of(directive: Directive) -> dict[str, Any] | None:
     return found
 
 
-def secrets_of(authorization: Authorization | None) -> tuple[str, ...]:
-    """What must not stand in an artifact."""
-    if authorization is None:
-        return ()
-    return (authorization.value, authorization.value.partition(" ")[2])
+def secrets_of(authorization: Authorization | None) -> Mapping[str, str]:
+    """What must not stand in an artifact, each with what to write instead."""
+    return {} if authorization is None else authorization.secrets
 
 
-def redacted(text: str, secrets: tuple[str, ...]) -> str:
-    """A text without secrets."""
-    for secret in secrets:
-        text = text.replace(secret, REDACTED)
-    return text
+def redacted(text: str, secrets: Mapping[str, str]) -> str:
+    """A text or a page without secrets, also as they are written in HTML and in addresses."""
+    spelled = {spelling: shown for value, shown in secrets.items() for spelling in _in_markup(value)}
+    return redact(text, spelled)
 
 
-def redacted_archive(data: bytes, secrets: tuple[str, ...]) -> bytes:
+@cache
+def _in_markup(value: str) -> frozenset[str]:
+    attribute = escape(value, quote=False).replace('"', "&quot;")
+    addressed = (quote(value, safe=""), quote(value))
+    return frozenset({value, escape(value), escape(value, quote=False), attribute, *addressed})
+
+
+def redacted_archive(data: bytes, secrets: Mapping[str, str]) -> bytes:
     """A zip archive whose files are without secrets."""
     if not secrets:
         return data
@@ -110,8 +146,7 @@ def redacted_archive(data: bytes, secrets: tuple[str, ...]) -> bytes:
         zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target,
     ):
         for entry in source.infolist():
-            content = source.read(entry)
-            for secret in secrets:
-                content = content.replace(secret.encode(), REDACTED.encode())
-            target.writestr(entry, content)
+            # Every byte is a character of this encoding, so that what is no text stays as it is.
+            content = source.read(entry).decode("utf-8", "surrogateescape")
+            target.writestr(entry, redacted(content, secrets).encode("utf-8", "surrogateescape"))
     return made.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from pytest_mcpeval.browser.artifacts import write_private
 from pytest_mcpeval.browser.control import PageControl, PageError
 from pytest_mcpeval.browser.directive import Directive, PageAction, Step
+from pytest_mcpeval.browser.login import credentials_of, redacted
 from pytest_mcpeval.browser.waiting import POLL_MS, Pause, Submission
 
 _EDITABLE = ":enabled:not([readonly]):not([aria-disabled='true']):not([aria-readonly='true'])"
@@ -20,6 +21,9 @@ TEXT_INPUTS = tuple(
     for fields in _FIELDS
 )
 """What counts as the input of a page that declares none: as CSS, and as a selector of visible ones."""
+
+REFUSED_NAVIGATION = "Not allowed to navigate top frame to "
+"""How Chromium begins to tell on the console that a page may not go to an address such as ``data:…``."""
 
 INPUT_WAIT_MS = 10_000
 LOADING_MS = 5_000
@@ -51,7 +55,7 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
         PageError: The current step did not work.
         OSError: An artifact cannot be written.
     """
-    folder = directive.folder
+    folder, secrets = directive.folder, credentials_of(directive.auth)
     with progress.step("navigate"):
         page.navigate(directive.url, directive.navigation_timeout_ms)
         _require_success(page, directive.url, pause)
@@ -59,7 +63,7 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
         _act(page, directive.preconditions, pause)
     with progress.step("landing"):
         _persistently(page, "attend", pause)
-        _keep(page, folder.landing_screenshot, folder.landing_dom, pause)
+        _keep(page, folder.landing_screenshot, folder.landing_dom, secrets, pause)
         _attend(page, pause)
     with progress.step("locate_input"):
         selector = directive.input_selector or _text_input(page, pause)
@@ -73,12 +77,21 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
         _act(page, directive.reveal_actions, pause)
     with progress.step("after_submit"):
         _loaded(page, pause)
-        size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, pause)
+        progress.notes += [redacted(note, secrets) for note in _refused(page.console())]
+        size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, secrets, pause)
         if size > directive.max_dom_bytes:
             progress.notes.append(
                 f"the page with the answer has {size:,} bytes of HTML, more than interaction.max_dom_bytes "
                 f"({directive.max_dom_bytes:,}): it will not be read"
             )
+
+
+def _refused(console: str) -> Iterator[str]:
+    """Remarks on addresses that the browser refused to go to; nothing else tells of them."""
+    for line in dict.fromkeys(console.splitlines()):
+        _, found, target = line.partition(REFUSED_NAVIGATION)
+        if found:
+            yield f"the page wanted to go to {target.strip()[:80]!r}, which the browser refused"
 
 
 def _require_success(page: PageControl, url: str, pause: Pause) -> None:
@@ -164,10 +177,10 @@ def _type(page: PageControl, selector: str, text: str) -> None:
         ) from None
 
 
-def _keep(page: PageControl, screenshot: Path, dom: Path, pause: Pause) -> int:
-    """Write screenshot and HTML; the size of the HTML in bytes."""
+def _keep(page: PageControl, screenshot: Path, dom: Path, secrets: Mapping[str, str], pause: Pause) -> int:
+    """Write screenshot and HTML, the latter without secrets; the size of the HTML in bytes."""
     _place(page, pause)
     write_private(screenshot, page.screenshot())
     html: str = _persistently(page, "dom", pause)
-    write_private(dom, html)
+    write_private(dom, redacted(html, secrets))
     return dom.stat().st_size

@@ -73,8 +73,9 @@ class Submission:
         seconds = sum(REACTION_MS) / 1000
         raise PageError(
             f"the page ignored Enter, pressed {len(REACTION_MS)} times within {seconds:g} s: the input "
-            f"{self._selector} still holds the text, nothing new appeared and nothing was sent. Is it the "
-            "right input (interaction.input_selector), and does the page need a step before "
+            f"{self._selector} still holds the text, nothing was added to the page (a text in the place of "
+            "another does not count) and nothing was sent. Is it the right input "
+            "(interaction.input_selector), and does the page need a step before "
             "(interaction.preconditions)?"
         )
 

@@ -42,7 +42,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "--session-id", metavar="ID", help="default: session_id of the manifest, which is the case's id"
     )
     parser.add_argument(
-        "--since", metavar="TIME", help="only traces that began then or later, such as 2026-01-31T12:00:00Z"
+        "--since",
+        metavar="TIME",
+        help="only traces that began then or later, such as 2026-01-31T12:00:00Z (default: when the case was "
+        "captured)",
     )
     parser.add_argument("--until", metavar="TIME", help="only traces that began then or earlier")
     return parser
@@ -66,7 +69,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
     from pytest_mcpeval.browser.artifacts import CaseFolder
-    from pytest_mcpeval.kinds.agent.captures import note_fetched
+    from pytest_mcpeval.kinds.agent.captures import note_fetched, read_capture
+    from pytest_mcpeval.kinds.agent.credentials import redact_texts, secrets
     from pytest_mcpeval.kinds.agent.load import load_manifest
     from pytest_mcpeval.kinds.agent.observability.fetching import TraceQuery, fetch
     from pytest_mcpeval.kinds.agent.urls import filled
@@ -83,8 +87,11 @@ def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
         )
     known = {"case_id": options.case, "run_id": folder.path.parent.name}
     session = options.session_id or filled(backend.session_id, known)
+    capture = read_capture(folder)
+    since = options.since or (capture.started if capture is not None else "") or None
     folder.create()
-    result = fetch(backend, TraceQuery(session, options.since, options.until), folder)
+    result = fetch(backend, TraceQuery(session, since, options.until), folder)
+    redact_texts(folder, secrets(manifest))
     note_fetched(folder)
     return folder, result
 

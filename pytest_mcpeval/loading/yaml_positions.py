@@ -1,11 +1,18 @@
-"""The lines of every value of a YAML file that is known to load without problems."""
+"""The lines of every value of a YAML file, also where keys are no texts and aliases lead nowhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from yaml.events import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+from yaml.events import (
+    AliasEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 
 from .parsed import Key
 from .positions import Position, at_line
@@ -40,7 +47,7 @@ class _Walk:
         elif kind is SequenceStartEvent:
             position = (line, self.sequence())
         else:
-            return at_line(self.anchors[event.anchor], line)
+            return at_line(self.anchors.get(event.anchor, line), line)
         if event.anchor is not None:
             self.anchors[event.anchor] = position
         return position
@@ -57,8 +64,11 @@ class _Walk:
         while type(event := self.next()) is not MappingEndEvent:
             line = self.events.line(event)
             self.value(event)
-            key = event.value if type(event) is ScalarEvent else self.texts[event.anchor]
+            key = self.key(event)
             value = self.value(self.next())
+            if key is None:
+                # What is below it has no place in the data.
+                continue
             if key == "<<" and type(event) is ScalarEvent and event.implicit[0]:
                 merged += _merged(value)
             else:
@@ -67,6 +77,12 @@ class _Walk:
             if not isinstance(position, int):
                 found = {**position[1], **found}
         return found
+
+    def key(self, event: Any) -> str | None:
+        """The text of a key, or None of one that is no text."""
+        if type(event) is ScalarEvent:
+            return str(event.value)
+        return self.texts.get(event.anchor or "") if type(event) is AliasEvent else None
 
 
 def _merged(position: Position) -> list[Position]:

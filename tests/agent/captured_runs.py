@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from pytest_mcpeval.kinds.agent.evidence import (
     Generation,
     RoutingDecision,
     ToolCall,
+    write_doubts,
     write_rows,
     write_step_count,
 )
@@ -64,6 +65,7 @@ class Evidence:
     routes: Sequence[Mapping[str, Any]] | None = None
     steps: int | None = None
     generations: Sequence[Mapping[str, Any]] | None = None
+    doubts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     error: str | None = None
     fetch_error: str | None = None
@@ -87,6 +89,7 @@ class Evidence:
         if self.generations is not None:
             rows_ = [Generation(**_spanned("generation", n, one)) for n, one in enumerate(self.generations)]
             write_rows(folder.generations, rows_)
+        write_doubts(folder, dict(self.doubts))
         capture = Capture(
             folder.path.name,
             "http://localhost:8901/",
@@ -162,7 +165,7 @@ class CapturedProject:
         for one in suite.manifest.cases:
             visit = revisit(suite, one)
             write_score(visit.folder.score, score(suite, one, visit).as_data())
-        return list(write_agent_files(suite, run))
+        return list(write_agent_files(suite, run, {one.id for one in suite.manifest.cases}))
 
     def read(self, name: str, run_id: str = RUN_ID) -> Any:
         """A JSON file of a run."""

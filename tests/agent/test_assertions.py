@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pytest_mcpeval.kinds.agent.assertions import ASSERTIONS
 from pytest_mcpeval.kinds.agent.assertions.calls import is_subset
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.load import assertions_of
+from pytest_mcpeval.kinds.agent.observability.logs import LOGS
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
 from pytest_mcpeval.kinds.agent.schema import DEFAULT_MAX_DOM_BYTES, AssertionsModel
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
@@ -151,6 +153,40 @@ def test_each_assertion_is_decided(
     else:
         assert (tmp_path / "runs/people/r/a" / data["evidence"]["artifact_path"]).is_file()
         assert ("observed" in data) == (verdict == "failed")
+
+
+AT_MOST = (
+    "must_not_call",
+    "must_call_exactly",
+    "max_steps",
+    "max_total_tokens",
+    "max_total_cost_usd",
+    "max_latency_ms",
+)
+
+
+@pytest.mark.parametrize(("kind", "value", "found", "verdict"), VERDICTS)
+def test_what_may_be_incomplete_does_not_show_that_something_did_not_happen(
+    tmp_path: Path, kind: str, value: Any, found: Evidence, verdict: str
+) -> None:
+    doubted = replace(found, doubts=dict.fromkeys(LOGS, "1 malformed span skipped"))
+    outcome = one(tmp_path, doubted, **{kind: value})
+    if verdict != "passed" or kind not in AT_MOST:
+        assert outcome.status == verdict
+        return
+    assert outcome.status == "inconclusive"
+    assert outcome.message.endswith(", and the evidence may be incomplete: 1 malformed span skipped")
+    assert outcome.recovery[-2].startswith("fetch them: pytest-mcpeval fetch-observability")
+
+
+def test_doubts_that_cannot_be_read_are_doubts(tmp_path: Path) -> None:
+    assert one(tmp_path, Evidence(steps=1), max_steps=1).status == "passed"
+    folder = CaseFolder(tmp_path / "runs/people/r/a")
+    folder.doubts.write_text("[]", encoding="utf-8")
+    case = AgentCase("a", INPUT, assertions_of(AssertionsModel(max_steps=1)))
+    (outcome,) = score_case("people", case, Captured(folder, DEFAULT_MAX_DOM_BYTES), NO_SOURCE).outcomes
+    assert outcome.status == "inconclusive"
+    assert "what is said on missing evidence cannot be read: incomplete.json" in outcome.message
 
 
 def test_every_kind_has_each_of_the_three_verdicts() -> None:

@@ -64,12 +64,12 @@ def test_an_invalid_manifest_is_told_and_the_others_are_listed(project: Project,
 LAYERS = """\
 apiVersion:
 name: people
-access: {url: "https://x.example"}
+access: {url: "https://x.example", auth: *y}
 cases:
   - id: a
     input: hi
     input: hello
-    assertions: {max_total_cost_usd: .nan, max_steps: 0, must_call: [x, x]}
+    assertions: {max_total_cost_usd: .nan, max_steps: 0, must_call: [x, x], must_call_exactly: {[1]: 2}}
 """
 
 
@@ -85,10 +85,12 @@ def test_every_layer_of_problems_is_told_by_both_commands(project: Project, caps
         "agent.yaml:8: .nan is not a number JSON can hold",
         "agent.yaml:8: cases[0].assertions.max_steps: expected a number of at least 1",
         'agent.yaml:8: cases[0].assertions.must_call[1]: "x" is listed twice',
+        "agent.yaml:8: a key must be a text, found a list with 1 entry",
+        "agent.yaml:3: the alias *y has no anchor",
     ):
         assert words in discovered
         assert words in validated
-    assert validated.endswith(": 5 problems\n")
+    assert validated.endswith(": 7 problems\n")
 
 
 def test_the_name_of_a_manifest_says_what_it_is(project: Project, capsys: Captured) -> None:

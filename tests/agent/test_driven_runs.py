@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.agent.captured_runs import AGENT, case, manifest
-from tests.browser.pages import Site, serve
+from tests.browser.pages import Site, chat, serve
 from tests.support import Project, Run
 
 CONFTEST = """
@@ -111,6 +111,29 @@ def test_capturing_and_scoring_can_be_apart(tmp_path: Path, site: Site) -> None:
     assert "1 failed, 1 passed, 1 inconclusive" in scored.last_line
     assert len(site.seen) == asked
     assert (folder / "score.json").is_file()
+
+
+def test_what_is_captured_holds_no_credentials_and_scores_the_same_without_them(
+    tmp_path: Path, site: Site
+) -> None:
+    sent = "YWRhOnMzY3IzdCZwYXNz"
+    site.pages["/told"] = chat(extra=f"<p title='{sent}'>Ada Lovelace s3cr3t&amp;pass</p>")
+    auth = {"type": "basic", "username_env": "AGENT_USER", "password_env": "AGENT_PASSWORD"}
+    access = {"url": "http://localhost:1/told", "auth": auth}
+    made = project(tmp_path, case("told", text="hi", final_response_contains="goodbye"), access=access)
+    variables = {"AGENT_USER": "ada", "AGENT_PASSWORD": "s3cr3t&pass"}
+    driven = made.run(columns=120, SITE=site.url, CI="", timeout=300, **variables)
+    assert site.authorizations("/told") == {f"Basic {sent}"}
+    folder = run_folder(made)
+    scores = {path: path.read_bytes() for path in folder.glob("**/score.json")}
+    again = made.run("--mcpeval-score-only", str(folder), columns=120, CI="")
+    assert {path: path.read_bytes() for path in folder.glob("**/score.json")} == scores
+    for run in (driven, again):
+        assert "answer 1 to hi Ada Lovelace ${AGENT_PASSWORD}" in run.out
+    files = {path: path.read_bytes() for path in folder.glob("**/*") if path.is_file()}
+    assert len(files) == 8
+    for secret in (b"s3cr3t", sent.encode()):
+        assert [path for path, content in files.items() if secret in content] == []
 
 
 @pytest.fixture(scope="module")

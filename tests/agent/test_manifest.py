@@ -203,7 +203,7 @@ def test_all_problems_are_told_at_once_each_at_its_line(tmp_path: Path) -> None:
 apiVersion: agentevaluator/v2
 name: Flight Booking
 access: {url: "javascript:alert(1)"}
-tools_catalog: [search]
+tools_catalog: [5, search, search]
 cases:
   - id: a
     input: hi
@@ -216,6 +216,8 @@ cases:
         ["1", "apiVersion"],
         ["2", "name"],
         ["3", "access.url"],
+        ["4", "tools_catalog[0]"],
+        ["4", "tools_catalog[2]"],
         ["8", "cases[0].assertions.must_call[0]"],
         ["9", "cases[1].id"],
         ["11", "cases[1].assertions"],

@@ -256,7 +256,9 @@ def without(one: dict[str, Any], key: str) -> dict[str, Any]:
 def test_malformed_spans_are_skipped_and_counted(folder: CaseFolder, bad: Any) -> None:
     result = fetched(folder, tempo_with(resource_spans(*WHOLE, bad)))
     assert (result.traces, result.skipped_spans, result.written) == (1, 1, LOGS)
-    assert result.notes == ("1 malformed span skipped: evidence may be missing",)
+    note = "1 malformed span skipped: evidence may be missing"
+    assert result.notes == (note,)
+    assert evidence.read_doubts(folder) == dict.fromkeys(LOGS, note)
     assert len(evidence.read_tool_calls(folder) or []) == 2
 
 
@@ -307,16 +309,37 @@ def test_a_trace_below_a_parent_of_another_system_is_whole_in_the_end(
     monkeypatch.setattr(fetching, "REMOTE_PARENT_SECONDS", 0.01)
     with serving(tempo_with(batches(tool(2, 99, "find")))) as backend:
         result = fetch(source(backend.url, trace_wait_ms=60_000), TraceQuery("s"), folder)
-    assert result.notes == ()
+    assert result.notes == (
+        "spans at the top have a parent that is not there: taken to be kept by another system",
+    )
+    assert evidence.read_doubts(folder) == {}
     assert [call.tool_name for call in evidence.read_tool_calls(folder) or ()] == ["find"]
 
 
 def test_the_wait_for_a_trace_ends(folder: CaseFolder) -> None:
     result = fetched(folder, tempo_with(batches(*WHOLE[1:])))
-    assert result.notes == (
-        "1 trace found, not complete within 0 ms (trace_wait_ms): evidence may be missing",
-    )
-    assert result.written == LOGS
+    note = "1 trace found, not complete within 0 ms (trace_wait_ms): evidence may be missing"
+    assert (result.notes, result.written) == ((note,), LOGS)
+    assert evidence.read_doubts(folder) == dict.fromkeys(LOGS, note)
+    # Once it is whole, nothing is in doubt.
+    assert fetched(folder, tempo_with(batches(*WHOLE))).notes == ()
+    assert evidence.read_doubts(folder) == {}
+
+
+def test_traces_of_models_alone_tell_nothing_on_tools(folder: CaseFolder) -> None:
+    told = [evidence.ToolCall(tool_name="seen", span_id="ui-step-001")]
+    evidence.write_rows(folder.tool_calls, told)
+    chat = span(2, 1, gen_ai__operation__name="chat", gen_ai__usage__input_tokens=5)
+    result = fetched(folder, tempo_with(batches(span(1), chat)))
+    words = "no span is of a tool or an agent, so the traces may show the calls of models alone"
+    assert result.notes == (f"{words}: what the page told stays (tool_calls.jsonl)",)
+    assert result.written == LOGS[1:]
+    assert evidence.read_tool_calls(folder) == told
+    assert evidence.read_doubts(folder) == dict.fromkeys(LOGS[1:3], words)
+    # An agent that is traced itself, and called no tool.
+    agent = span(2, 1, gen_ai__operation__name="invoke_agent", gen_ai__agent__name="hr")
+    assert fetched(folder, tempo_with(batches(span(1), agent))).written == LOGS
+    assert (evidence.read_tool_calls(folder), evidence.read_doubts(folder)) == ([], {})
 
 
 def test_traces_that_cannot_be_read_are_told(folder: CaseFolder) -> None:

@@ -67,7 +67,13 @@ def test_the_last_visit_is_judged(tmp_path: Path) -> None:
     assert "2 failed, 1 passed, 1 xfailed, 1 inconclusive" in run.last_line
     assert "✗ max_steps: 2 steps, at most 1 allowed" in run.out
     assert "mcpeval_assert has nothing to judge: the test visited no agent" in run.out
-    assert any("there is no routing_decisions.jsonl" in line for line in run.section())
+    section = run.section()
+    assert any("there is no routing_decisions.jsonl" in line for line in section)
+    assert any("1. visit the agent as a case of a manifest does" in line for line in section)
+    assert any("run the test again" in line for line in section)
+    assert run.line_with("  inconclusive ", " 1")
+    totals = run.report()["suites"]["test_agent.py"]["metrics"]["summary"]
+    assert [totals[name] for name in ("totalTests", "passed", "failed", "inconclusive")] == [4, 1, 2, 1]
     cases = {one["id"]: one for one in run.report()["suites"]["test_agent.py"]["cases"]}
     assert [cases[f"test_{name}"]["outcome"] for name in ("holds", "does_not", "open", "nowhere")] == [
         "passed",

@@ -210,17 +210,20 @@ def test_a_run_of_another_agent_is_refused(tmp_path: Path) -> None:
 
 def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
     made = CapturedProject.at(
-        tmp_path, case("a", must_call=["find"], max_steps=3), case("b", must_call=["find", "rank"])
+        tmp_path,
+        case("a", must_call=["find"], max_steps=3),
+        case("b", must_call=["find", "rank"], must_route_to="hr"),
     )
     made.capture("a", Evidence(calls=FIND, steps=3))
     made.capture("b", Evidence(calls=FIND))
     made.score_here()
     made.write_manifest(
-        case("a", must_call=["find"], max_steps=3, must_not_call=["drop"]), case("b", must_call=["rank"])
+        case("a", must_call=["find"], max_steps=3, must_not_call=["drop"]),
+        case("b", must_call=["rank"], must_route_to="hr"),
     )
     new = "20260201T120000Z-bbbbbb"
     made.capture("a", Evidence(calls=[]), new)
-    made.capture("b", Evidence(calls=[call("rank")]), new)
+    made.capture("b", Evidence(calls=[call("rank")], routes=[]), new)
     base = ["--mcpeval-baseline-run", f"runs/{AGENT}/{RUN_ID}", "--mcpeval-report", "report"]
     run = made.score(*base, run_id=new)
     assert run.status == 1
@@ -230,15 +233,40 @@ def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
         ("a", "must_not_call", "drop", "introduced"),
         ("a", "max_steps", None, "newly_inconclusive"),
         ("b", "must_call", "rank", "newly_passing"),
+        ("b", "must_route_to", "hr", "turned_out_failing"),
         ("b", "must_call", "find", "removed"),
     ]
     assert run.gates() == {"agent::newly_failing": "failed"}
-    assert "newly failing: a must_call find" in " ".join(run.out.split())
+    assert "at most 0 may be newly failing; newly failing: a must_call find" in " ".join(run.out.split())
     assert any(line.startswith("Since the baseline run") for line in run.section())
+    # The one that was inconclusive is none of them.
     made.settings(gates={"newly_failing": 1})
     assert made.score(*base, run_id=new).gates() == {"agent::newly_failing": "passed"}
     partial = made.score(*base, "-k", "b", run_id=new)
     assert partial.gates() == {"agent::newly_failing": "not_evaluated"}
+
+
+NAMES = ("first", "second", "third")
+
+
+def test_cases_that_were_not_selected_are_marked_where_they_were_scored_earlier(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, *(case(name, must_call=["find"]) for name in NAMES))
+    for name in NAMES:
+        made.capture(name, Evidence(calls=FIND))
+    made.score("-k", "first or second")
+    # What was only captured has no score.
+    assert [row["case_id"] for row in made.read("score.json")["cases"]] == ["first", "second"]
+    made.write_manifest(*(case(name, must_call=["rank"]) for name in NAMES))
+    made.score("-k", "second or third")
+    rows = made.read("score.json")["cases"]
+    assert [(row["case_id"], row["outcome"], row.get("scored_earlier")) for row in rows] == [
+        ("first", "passed", True),
+        ("second", "failed", None),
+        ("third", "failed", None),
+    ]
+    report = (made.folder().path / "report.md").read_text(encoding="utf-8")
+    assert report.count("✓ passed (scored earlier)") == 2
+    assert report.count("(scored earlier)") == 2
 
 
 def test_a_baseline_run_without_a_score_is_an_error(tmp_path: Path) -> None:

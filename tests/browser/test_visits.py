@@ -176,6 +176,7 @@ def test_a_page_that_moves_and_ignores_enter_for_ever_is_an_error(
     site.pages["/moving"] = MOVING
     made = visit(f"/moving?deaf=600000&{query}")
     assert made.error.startswith("submit: the page ignored Enter, pressed 2 times within 2 s: the input ")
+    assert "(a text in the place of another does not count) and nothing was sent" in made.error
     assert made.result.completed == STEPS[:5]
 
 
@@ -334,13 +335,23 @@ def test_pages_that_are_not_of_the_web_are_refused(visit: MakeVisit) -> None:
     assert made.error.startswith("preconditions: the page went to 'about:blank': only http and https pages")
 
 
+def test_an_address_that_the_browser_refuses_is_noted(visit: MakeVisit, site: Site) -> None:
+    script = """input.addEventListener("keydown", () => { location.href = "data:text/html,away"; });"""
+    site.pages["/leaving"] = chat(script=script)
+    made = visit("/leaving")
+    assert "answer 1 to hello" in made.answer
+    [note] = made.result.notes
+    assert note.startswith("the page wanted to go to ")
+    assert "data:text/html,away" in note
+
+
 def test_credentials_are_for_one_origin_only(
     visit: MakeVisit, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENT_TOKEN", "s3cr3t-token")
     with serve() as other:
         site.pages["/gated"] = chat(
-            extra=f'<img src="{other.url}/picture"><img src="/moved"><img src="/own">',
+            extra=f'<img src="{other.url}/picture"><img src="/moved"><img src="/own">s3cr3t-token',
             script='fetch("/data"); console.log("trying");',
         )
         site.redirects |= {"/": "/gated", "/moved": f"{other.url}/elsewhere"}
@@ -358,6 +369,9 @@ def test_credentials_are_for_one_origin_only(
     with zipfile.ZipFile(made.folder.playwright_trace) as archive:
         content = b"".join(map(archive.read, archive.namelist()))
     assert b"s3cr3t-token" not in content
+    assert "${AGENT_TOKEN}" in made.landing
+    for name, file in made.files().items():
+        assert b"s3cr3t-token" not in file.read_bytes(), name
 
 
 def test_a_browser_that_is_killed_harms_one_visit_only(visit: MakeVisit, site: Site) -> None:

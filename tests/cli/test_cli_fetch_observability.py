@@ -94,6 +94,18 @@ def test_times_are_passed_on(tmp_path: Path, folder: CaseFolder, capsys: Capture
     assert "since: expected an ISO time with a zone" in capsys.readouterr().err
 
 
+def test_traces_from_before_the_capture_are_not_taken(
+    tmp_path: Path, folder: CaseFolder, capsys: Captured
+) -> None:
+    write_capture(folder, Capture("one", "http://localhost:1/", "Hi", started="2027-01-15T09:00:00.000Z"))
+    with serving(tempo) as backend:
+        file = manifest(tmp_path, otel(backend.url))
+        assert fetch(file, folder, "--session-id", "s") == 0
+        assert "0 traces, 0 logs written" in capsys.readouterr().out
+        assert fetch(file, folder, "--session-id", "s", "--since", "2027-01-15T07:00:00Z") == 0
+        assert "1 trace, 4 logs written" in capsys.readouterr().out
+
+
 def test_what_cannot_be_asked_ends_with_1(tmp_path: Path, folder: CaseFolder, capsys: Captured) -> None:
     assert fetch(manifest(tmp_path, None), folder) == 1
     assert "no trace backend is declared: add observability.langfuse" in capsys.readouterr().err

@@ -254,6 +254,7 @@ def test_every_field_of_an_evaluation_report_is_found(run: Run) -> None:
         "averageConfidence": 90,
         "averageProcessingTime": 0,
         "skipped": 0,
+        "inconclusive": 0,
         "expectedFailures": 0,
     }
     assert times["averageProcessingTime"] >= 0

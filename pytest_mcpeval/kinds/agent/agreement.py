@@ -46,7 +46,9 @@ def _list(value: Any) -> Sequence[Any]:
 def _catalogue_problems(data: Mapping[str, Any]) -> Iterator[Reference]:
     for catalogue in ("tools_catalog", "agents_catalog"):
         seen: set[str] = set()
-        for index, name in enumerate(_names(data, catalogue) or ()):
+        for index, name in enumerate(_entries(data, catalogue) or ()):
+            if not isinstance(name, str):
+                continue
             if name in seen:
                 yield (catalogue, index), f"{shown(name)} is listed twice: remove one"
             seen.add(name)
@@ -54,10 +56,15 @@ def _catalogue_problems(data: Mapping[str, Any]) -> Iterator[Reference]:
 
 def _names(data: Mapping[str, Any], catalogue: str) -> list[str] | None:
     """The names in a catalogue; None where none is declared."""
+    entries = _entries(data, catalogue)
+    return None if entries is None else [entry for entry in entries if isinstance(entry, str)]
+
+
+def _entries(data: Mapping[str, Any], catalogue: str) -> list[Any] | None:
+    """The entries of a catalogue, each as its name; what has none may be anything."""
     if not isinstance(data.get(catalogue), list):
         return None
-    entries = (entry.get("name") if isinstance(entry, Mapping) else entry for entry in data[catalogue])
-    return [entry for entry in entries if isinstance(entry, str)]
+    return [entry.get("name") if isinstance(entry, Mapping) else entry for entry in data[catalogue]]
 
 
 def _observability_problems(section: Mapping[str, Any]) -> Iterator[Reference]:

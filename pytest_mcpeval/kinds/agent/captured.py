@@ -51,6 +51,20 @@ class Captured:
         """The calls of models."""
         return self._log("generations.jsonl", evidence.read_generations)
 
+    def doubt(self, name: str) -> Reason | None:
+        """Why a log does not show that something did not happen; None when it does."""
+        why = self._doubts if isinstance(self._doubts, str) else self._doubts.get(name)
+        if why is None:
+            return None
+        return Reason("EvidenceIncomplete", why, f"trace/observability/{name}")
+
+    @cached_property
+    def _doubts(self) -> dict[str, str] | str:
+        try:
+            return evidence.read_doubts(self.folder)
+        except EvidenceError as error:
+            return f"what is said on missing evidence cannot be read: {error}"
+
     def _log(self, name: str, read: Callable[[CaseFolder], FoundT | None]) -> FoundT | Reason:
         path = f"trace/observability/{name}"
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, write_private
@@ -12,8 +13,10 @@ from pytest_mcpeval.kinds.agent.scoring import CaseScore, agent_score
 from pytest_mcpeval.kinds.agent.spec import AgentSuite
 
 
-def write_agent_files(suite: AgentSuite, folder: RunFolder) -> list[str]:
+def write_agent_files(suite: AgentSuite, folder: RunFolder, scored: Collection[str]) -> list[str]:
     """Write ``score.json`` and ``report.md`` over all cases in the folder, in the order of the manifest.
+
+    Those that were scored before and not now, because others were selected, are marked.
 
     Returns:
         A sentence on where the report is, or why there is none.
@@ -22,7 +25,8 @@ def write_agent_files(suite: AgentSuite, folder: RunFolder) -> list[str]:
         OSError: They cannot be written.
     """
     cases = [case.id for case in suite.manifest.cases if folder.case(case.id).path.is_dir()]
-    rows = [_row(suite.manifest.name, case, folder.case(case)) for case in cases]
+    found = [_row(suite.manifest.name, case, folder.case(case), is_new=case in scored) for case in cases]
+    rows = [row for row in found if row is not None]
     write_score(folder.score, agent_score(suite.manifest.name, folder.path.name, rows))
     try:
         write_private(folder.report, render(read_score(folder.score), folder.path, {}))
@@ -32,10 +36,12 @@ def write_agent_files(suite: AgentSuite, folder: RunFolder) -> list[str]:
     return [f"agent {suite.manifest.name}: {folder.report}"]
 
 
-def _row(agent: str, case: str, folder: CaseFolder) -> dict[str, Any]:
-    """The score of a case; one whose process died left none."""
+def _row(agent: str, case: str, folder: CaseFolder, *, is_new: bool) -> dict[str, Any] | None:
+    """The score of a case; one whose process died left none, and one that was only captured has none."""
     try:
         found: dict[str, Any] = read_json(folder.score)
     except ScoreFileError:
+        if not is_new and folder.capture.is_file():
+            return None
         return CaseScore(agent, case, (), UNFINISHED).as_data()
-    return found
+    return found if is_new else {**found, "scored_earlier": True}

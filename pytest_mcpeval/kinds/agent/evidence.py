@@ -80,6 +80,12 @@ class Generation(_Row):
     ended_at: str | None = None
 
 
+class Doubts(_Row):
+    """``incomplete.json``: the names of logs that may lack something, each with the reason."""
+
+    may_be_incomplete: dict[str, str]
+
+
 class EvidenceError(Exception):
     """A canonical log is there and cannot be read; the text names file and line."""
 
@@ -121,6 +127,16 @@ def read_step_count(folder: CaseFolder) -> StepCount | None:
     return None if text is None else _parsed(folder.step_count.name, text, StepCount)
 
 
+def read_doubts(folder: CaseFolder) -> dict[str, str]:
+    """The names of logs that may lack something, each with the reason.
+
+    Raises:
+        EvidenceError: The file is malformed.
+    """
+    text = _text(folder.doubts)
+    return {} if text is None else _parsed(folder.doubts.name, text, Doubts).may_be_incomplete
+
+
 def span_ids(path: Path) -> frozenset[str]:
     """The ids of the spans that a canonical log names; none in any other file."""
     found: set[str] = set()
@@ -149,6 +165,18 @@ def write_step_count(folder: CaseFolder, span_ids: Sequence[str]) -> None:
     """
     count = StepCount(total_steps=len(span_ids), step_span_ids=list(span_ids))
     write_private(folder.step_count, f"{to_json(count.model_dump(), indent=1)}\n")
+
+
+def write_doubts(folder: CaseFolder, doubts: dict[str, str]) -> None:
+    """Write which logs may lack something; none at all leave no file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    if doubts:
+        write_private(folder.doubts, f"{to_json(Doubts(may_be_incomplete=doubts).model_dump(), indent=1)}\n")
+    else:
+        folder.doubts.unlink(missing_ok=True)
 
 
 def moment(text: str) -> float:

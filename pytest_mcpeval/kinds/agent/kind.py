@@ -10,7 +10,7 @@ from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.agent import gates, metrics
 from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, run_folder
 from pytest_mcpeval.kinds.agent.load import load_suite
-from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials, secrets
+from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
@@ -34,6 +34,7 @@ ARTIFACT_KEYS = (
     {"case_id", "completed"},
     {"case_id", "observations"},
     {"total_steps", "step_span_ids"},
+    {"may_be_incomplete"},
 )
 FILE_NAMES = ("agent.yaml", "*.agent.yaml")
 MANIFEST_KEYS = ("apiVersion", "access", "cases")
@@ -115,6 +116,7 @@ class AgentKind(Kind[AgentCase]):
 
     def judge(self, suite: Agent, case: AgentItem, answers: Visit, runtime: Runtime) -> Sample:
         """Score what was captured, and leave the score beside it."""
+        from pytest_mcpeval.kinds.agent.credentials import secrets
         from pytest_mcpeval.kinds.agent.run import score
         from pytest_mcpeval.kinds.agent.sampling import captured_sample, sample_of
         from pytest_mcpeval.kinds.agent.score_file import write_score
@@ -196,7 +198,7 @@ class AgentKind(Kind[AgentCase]):
         folder = run_folder(agent)
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
-        return write_agent_files(agent, folder)
+        return write_agent_files(agent, folder, {sample.id for sample in samples})
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Cases and assertions over all agents."""

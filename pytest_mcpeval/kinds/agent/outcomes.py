@@ -17,6 +17,7 @@ ReasonKind = Literal[
     "ObservabilityLogMalformed",
     "ArgumentsNotCaptured",
     "GenerationFieldMissing",
+    "EvidenceIncomplete",
 ]
 
 

@@ -14,7 +14,6 @@ from pytest_mcpeval.kinds.agent.urls import page_url
 from pytest_mcpeval.kinds.base import TargetError
 
 PLACES = ("url", "langfuse", "otel", "phoenix")
-SHORTEST_SECRET = 6
 
 
 def variables(manifest: Manifest) -> list[str]:
@@ -47,12 +46,6 @@ def require_credentials(suite: AgentSuite) -> None:
             f"{'is' if len(missing) == 1 else 'are'} not set: set "
             f"{'it' if len(missing) == 1 else 'them'} in the environment"
         )
-
-
-def secrets(manifest: Manifest) -> dict[str, str]:
-    """The secret values of a manifest, each with what to print instead."""
-    values = {os.environ.get(name, ""): f"${{{name}}}" for name in variables(manifest)}
-    return {value: shown for value, shown in values.items() if len(value) >= SHORTEST_SECRET}
 
 
 def places_of(suite: AgentSuite, fixtures: Mapping[str, Any]) -> Places:

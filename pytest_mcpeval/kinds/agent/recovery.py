@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_mcpeval.kinds.agent.outcomes import Reason
+from pytest_mcpeval.kinds.agent.outcomes import Reason, numbered
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, Observability
 
 SCORE_AGAIN = "score what was captured again: pytest --mcpeval MANIFEST --mcpeval-score-only=RUN_DIR"
 RUN_AGAIN = "run the case again: pytest --mcpeval MANIFEST::CASE"
+
+TEST_AGAIN = "run the test again"
+FROM_MANIFEST = "visit the agent as a case of a manifest does: mcpeval_capture.case(MANIFEST, CASE)"
 
 FIELDS = {
     "tool_calls": "entry and tool_name (for arguments and results also arguments, result)",
@@ -27,8 +30,18 @@ def recovery(reason: Reason, observability: Observability) -> tuple[str, ...]:
         "ObservabilityLogMalformed": _log_malformed,
         "ArgumentsNotCaptured": _arguments_missing,
         "GenerationFieldMissing": _field_missing,
+        "EvidenceIncomplete": _evidence_incomplete,
     }[reason.kind]
     return tuple(steps(reason, observability))
+
+
+def recovery_of_test(reason: Reason) -> tuple[str, ...]:
+    """The steps for a test written in Python, numbered; its visit may have had a manifest, or none."""
+    steps = [
+        TEST_AGAIN if step in (SCORE_AGAIN, RUN_AGAIN) else step for step in recovery(reason, Observability())
+    ]
+    first = [FROM_MANIFEST] if reason.kind == "ObservabilityLogMissing" else []
+    return tuple(numbered((*first, *steps)))
 
 
 def _page_missing(reason: Reason, observability: Observability) -> Iterator[str]:
@@ -110,3 +123,10 @@ def _field_missing(reason: Reason, observability: Observability) -> Iterator[str
     yield "make the agent or its trace backend record the field (token usage, model prices, start and end)"
     yield "or remove the assertion"
     yield RUN_AGAIN
+
+
+def _evidence_incomplete(reason: Reason, observability: Observability) -> Iterator[str]:
+    yield "see that the agent exports spans of its tools and agents, all of them well-formed, before it ends"
+    yield "raise trace_wait_ms of the backend if they arrive late"
+    yield "fetch them: pytest-mcpeval fetch-observability MANIFEST --case CASE --case-dir DIR"
+    yield SCORE_AGAIN

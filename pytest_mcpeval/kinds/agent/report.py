@@ -114,10 +114,14 @@ def _totals(score: AgentScoreModel) -> Iterator[str]:
     yield from ("", "| case | outcome | passed | failed | inconclusive |", "|---|---|---:|---:|---:|")
     for row in score.cases:
         figures = f"{row.passed} | {row.failed} | {row.inconclusive}"
-        yield f"| {escaped_markdown(row.case_id)} | {WORDS[row.outcome]} | {figures} |"
+        yield f"| {escaped_markdown(row.case_id)} | {_outcome_words(row)} | {figures} |"
     data = [outcome.model_dump() for row in score.cases for outcome in row.outcomes]
     yield from _groups("assertion", by_assertion_kind(data))
     yield from _groups("tool or agent", by_target(data))
+
+
+def _outcome_words(row: CaseRow) -> str:
+    return WORDS[row.outcome] + (" (scored earlier)" if row.scored_earlier else "")
 
 
 def _groups(title: str, groups: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
@@ -130,7 +134,7 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, int]]) -> Iterator[str
 
 def _case(case: Told, directory: Path) -> Iterator[str]:
     row, folder = case.row, case.folder
-    yield from ("", f"## {escaped_markdown(row.case_id)}: {WORDS[row.outcome]}", "")
+    yield from ("", f"## {escaped_markdown(row.case_id)}: {_outcome_words(row)}", "")
     capture = _capture(folder)
     if capture is not None:
         yield from (f"Asked: {escaped_markdown(shortened(capture.input, SHOWN_VALUE))}", "")

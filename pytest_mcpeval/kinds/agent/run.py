@@ -15,8 +15,10 @@ from pytest_mcpeval.kinds.agent.captures import (
     Capture,
     capture_of,
     read_capture,
+    without_secrets,
     write_capture,
 )
+from pytest_mcpeval.kinds.agent.credentials import redact_texts, secrets
 from pytest_mcpeval.kinds.agent.directives import directive_of, placeholders
 from pytest_mcpeval.kinds.agent.folders import captured_folder, run_folder
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
@@ -55,6 +57,9 @@ def drive(suite: AgentSuite, case: AgentCase, driver: Driver, places: Places) ->
     capture = capture_of(directive, driver.capture(directive))
     if capture.error is None:
         capture = _with_evidence(suite, case, directive.folder, capture, places)
+    replacements = secrets(suite.manifest)
+    redact_texts(directive.folder, replacements)
+    capture = without_secrets(capture, replacements)
     write_capture(directive.folder, capture)
     return Visit(directive.folder, capture)
 

@@ -61,7 +61,10 @@ def _below(path: str) -> str:
 
 
 class CaseRow(_Model):
-    """One case; ``case_dir`` is relative to the folder of the file, and in it."""
+    """One case; ``case_dir`` is relative to the folder of the file, and in it.
+
+    ``scored_earlier``: when the run was last scored, others were selected.
+    """
 
     case_id: str
     case_dir: Annotated[str, AfterValidator(_below)]
@@ -72,6 +75,7 @@ class CaseRow(_Model):
     inconclusive: int
     outcomes: tuple[OutcomeModel, ...]
     error: str | None = None
+    scored_earlier: bool = False
 
 
 class CaseScoreModel(CaseRow):

@@ -11,11 +11,18 @@ from pytest_mcpeval.kinds.agent.score_file import CaseRow
 from pytest_mcpeval.samples import Check, Sample
 
 Transition = Literal[
-    "newly_passing", "newly_failing", "newly_inconclusive", "introduced", "removed", "unchanged"
+    "newly_passing",
+    "newly_failing",
+    "turned_out_failing",
+    "newly_inconclusive",
+    "introduced",
+    "removed",
+    "unchanged",
 ]
 TRANSITIONS: tuple[Transition, ...] = (
     "newly_passing",
     "newly_failing",
+    "turned_out_failing",
     "newly_inconclusive",
     "introduced",
     "removed",
@@ -57,6 +64,9 @@ def transitions(samples: Sequence[Sample], old: Iterable[CaseRow]) -> dict[str, 
 
 def _entry(case: str, check: Check, was: str | None, now: str) -> dict[str, Any]:
     transition: Transition = "introduced" if was is None else "unchanged" if was == now else NOW[now]
+    if (was, now) == ("inconclusive", "failed"):
+        # Whether it held before, nobody knows: it may always have failed.
+        transition = "turned_out_failing"
     return {"case": case, **check.rule, "transition": transition, "was": was, "is": now}
 
 

@@ -35,6 +35,7 @@ def evidence(sample: Sample) -> Iterator[str]:
     """The lines on the checks and calls of a sample."""
     for check in sample.checks:
         yield f"  {check_line(check)}"
+        yield from (f"    {step}" for step in (check.details or {}).get("recovery", ()))
     answers = sample.run.get("answers", [])
     for number, call in enumerate(sample.measured.get("calls", [])):
         yield from _call_lines(sample, number, call, answers[number] if number < len(answers) else {})

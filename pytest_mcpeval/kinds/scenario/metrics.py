@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_mcpeval.repeating import share_of_runs
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.samples import Outcome, Sample
 
 DIFFICULTIES = ("basic", "intermediate", "advanced")
 SET_ASIDE = frozenset({"skipped", "xfailed"})
@@ -24,18 +24,19 @@ def counted(samples: Iterable[Sample]) -> list[Sample]:
 
 def group_of(samples: Sequence[Sample]) -> dict[str, Any]:
     """``{total, passed, passRate}`` of some samples; a case that was asked several times counts in part."""
-    shares = math.fsum(share_of_runs(sample, _has_passed) for sample in samples)
-    passed = int(shares) if shares.is_integer() else shares
+    passed = _ended(samples, "passed")
     return {"total": len(samples), "passed": passed, "passRate": percent(passed, len(samples))}
+
+
+def _ended(samples: Sequence[Sample], outcome: Outcome) -> float:
+    """How many cases ended so; whole numbers as such."""
+    shares = math.fsum(share_of_runs(sample, lambda run: run.outcome == outcome) for sample in samples)
+    return int(shares) if shares.is_integer() else shares
 
 
 def in_cases(count: float) -> str:
     """A number of cases for people: ``5``, or ``5.33`` of several runs."""
     return str(count) if isinstance(count, int) else f"{count:.2f}"
-
-
-def _has_passed(sample: Sample) -> bool:
-    return sample.outcome == "passed"
 
 
 def percent(part: float, whole: int) -> float:
@@ -86,10 +87,12 @@ def summary(samples: Sequence[Sample]) -> dict[str, Any]:
     """The totals of some samples, without times."""
     kept = counted(samples)
     group = group_of(kept)
+    inconclusive = _ended(kept, "inconclusive")
     return {
         "totalTests": group["total"],
         "passed": group["passed"],
-        "failed": group["total"] - group["passed"],
+        "failed": group["total"] - group["passed"] - inconclusive,
+        "inconclusive": inconclusive,
         "passRate": group["passRate"],
         "averageConfidence": round(mean(confidences(kept)) or 0),
         "skipped": sum(sample.outcome == "skipped" for sample in samples),

@@ -48,6 +48,11 @@ def _summary(samples: Sequence[Sample]) -> Table:
         Row(("cases", str(totals["totalTests"]))),
         Row(("passed", in_cases(totals["passed"]))),
         Row(("failed", in_cases(totals["failed"] - errors)), "bad" if totals["failed"] > errors else ""),
+        *(
+            [Row(("inconclusive", in_cases(totals["inconclusive"])), "fair")]
+            if totals["inconclusive"]
+            else []
+        ),
         *([Row(("in error", str(errors)), "bad")] if errors else []),
         Row(("pass rate", f"{totals['passRate']:.1f} %"), tone_of_rate(totals["passRate"])),
         *_spread(samples),
@@ -73,6 +78,8 @@ def _brief(totals: Mapping[str, Any], times: Sequence[float]) -> str:
     parts = [
         f"{in_cases(totals['passed'])} of {totals['totalTests']} cases passed ({totals['passRate']:.1f} %)"
     ]
+    if totals["inconclusive"]:
+        parts.append(f"{in_cases(totals['inconclusive'])} inconclusive")
     if totals["averageConfidence"]:
         parts.append(f"average confidence {totals['averageConfidence']} %")
     if times:

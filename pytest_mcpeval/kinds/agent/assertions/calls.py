@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
-from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, decided, inconclusive
+from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, decided, inconclusive
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.evidence import ToolCall
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
@@ -78,14 +78,16 @@ def _was_called(judged: Judged, calls: Sequence[ToolCall], captured: Captured) -
 def _was_not_called(judged: Judged, calls: Sequence[ToolCall], captured: Captured) -> AssertionOutcome:
     found = _of(judged.target, calls)
     message = f"{judged.target} was called {_times(found)}" if found else f"{judged.target} was not called"
-    return decided(judged, not found, message, _names(calls), _evidence(captured, found, calls))
+    evidence, doubt = _evidence(captured, found, calls), captured.doubt("tool_calls.jsonl")
+    return bounded(judged, not found, message, _names(calls), evidence, doubt)
 
 
 def _was_called_so_often(judged: Judged, calls: Sequence[ToolCall], captured: Captured) -> AssertionOutcome:
     found = _of(judged.target, calls)
     message = f"{judged.target} was called {_times(found)}, wanted exactly {judged.expected}"
     holds = len(found) == judged.expected
-    return decided(judged, holds, message, len(found), _evidence(captured, found, calls))
+    evidence, doubt = _evidence(captured, found, calls), captured.doubt("tool_calls.jsonl")
+    return bounded(judged, holds, message, len(found), evidence, doubt)
 
 
 def _with_arguments(spec: CallSpec) -> Judge:

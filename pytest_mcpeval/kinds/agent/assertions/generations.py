@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from pytest_mcpeval.gates import SLACK
-from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, decided, inconclusive
+from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, inconclusive
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.evidence import EvidenceError, Generation, moment
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
@@ -104,4 +104,4 @@ def _bounded(
     detail = f"{field} of {counted(found.rows, 'model call')}"
     value = round(found.value, 9)
     holds = found.value <= judged.expected + SLACK
-    return decided(judged, holds, message, value, Evidence(path, detail))
+    return bounded(judged, holds, message, value, Evidence(path, detail), captured.doubt("generations.jsonl"))

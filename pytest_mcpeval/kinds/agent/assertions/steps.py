@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, decided, inconclusive
+from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, decided, inconclusive
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
 from pytest_mcpeval.kinds.agent.spec import AgentCase
@@ -46,4 +46,5 @@ def max_steps(case: AgentCase, captured: Captured) -> Iterator[AssertionOutcome]
     spans = ", ".join(count.step_span_ids[:SHOWN_SPANS]) or "none"
     message = f"{counted(count.total_steps, 'step')}, at most {limit} allowed"
     holds = count.total_steps <= limit
-    yield decided(judged, holds, message, count.total_steps, Evidence(path, f"total_steps; spans {spans}"))
+    evidence = Evidence(path, f"total_steps; spans {spans}")
+    yield bounded(judged, holds, message, count.total_steps, evidence, captured.doubt("step_count.json"))

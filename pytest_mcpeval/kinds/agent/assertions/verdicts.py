@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
@@ -33,6 +33,16 @@ def failed(judged: Judged, message: str, observed: Any, evidence: Evidence) -> A
 def decided(judged: Judged, holds: bool, message: str, observed: Any, evidence: Evidence) -> AssertionOutcome:
     """It holds, or it does not."""
     return passed(judged, message, evidence) if holds else failed(judged, message, observed, evidence)
+
+
+def bounded(
+    judged: Judged, holds: bool, message: str, observed: Any, evidence: Evidence, doubt: Reason | None
+) -> AssertionOutcome:
+    """It holds because something did not happen, or not more often, which only whole evidence shows."""
+    if holds and doubt is not None:
+        told = replace(doubt, message=f"{message}, and the evidence may be incomplete: {doubt.message}")
+        return inconclusive(judged, told)
+    return decided(judged, holds, message, observed, evidence)
 
 
 def inconclusive(judged: Judged, reason: Reason) -> AssertionOutcome:

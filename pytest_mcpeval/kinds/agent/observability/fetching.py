@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.kinds.agent.evidence import write_doubts
 from pytest_mcpeval.kinds.agent.observability.backends import Backend, Found, Window
 from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.logs import (
+    BEHIND_MODELS,
+    LOGS,
     ends_below_remote_parents,
     is_complete,
     logs_of,
+    shows_more_than_models,
     tells_anything,
+    tells_of_any,
     unique,
     write_logs,
 )
@@ -24,6 +29,8 @@ from pytest_mcpeval.kinds.agent.urls import policy_problem
 from pytest_mcpeval.loading.wording import counted
 
 __all__ = ["FetchResult", "ObservabilityError", "TraceQuery", "fetch"]
+
+ONLY_MODELS = "no span is of a tool or an agent, so the traces may show the calls of models alone"
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 2.0
@@ -57,7 +64,8 @@ class FetchResult:
 def fetch(backend: TraceBackend, query: TraceQuery, folder: CaseFolder) -> FetchResult:
     """Write the canonical logs of a case from its traces, over those that the agent's page told.
 
-    Without traces, or with traces that know no tools, agents and models, nothing is written.
+    Without traces, or with traces that know no tools, agents and models, no log is written. Which logs
+    may be incomplete is written beside them.
 
     Raises:
         ObservabilityError: The backend cannot be asked, or its answer cannot be read.
@@ -70,10 +78,20 @@ def fetch(backend: TraceBackend, query: TraceQuery, folder: CaseFolder) -> Fetch
         found, complete = _polled(asked, window, backend.trace_wait_ms / 1000)
     finally:
         asked.close()
-    notes = tuple(_notes(found, complete=complete, backend=backend, window=window))
-    if not tells_anything(found.spans):
-        return FetchResult(found.traces, found.skipped, notes, ())
-    return FetchResult(found.traces, found.skipped, notes, write_logs(logs_of(found.spans), folder))
+    notes = [*_notes(found, complete=complete, backend=backend, window=window)]
+    doubts = dict.fromkeys(LOGS, "; ".join(_gaps(found, complete=complete, backend=backend)))
+    written: tuple[str, ...] = ()
+    if tells_anything(found.spans):
+        blind = () if shows_more_than_models(found.spans) else BEHIND_MODELS
+        kept = tuple(name for name in blind if tells_of_any(folder, name))
+        written = write_logs(logs_of(found.spans), folder, kept)
+        if blind:
+            notes.append(ONLY_MODELS + (f": what the page told stays ({', '.join(kept)})" if kept else ""))
+        for name in set(blind) - set(kept):
+            doubts[name] = "; ".join(filter(None, (doubts[name], ONLY_MODELS)))
+    if written or any(doubts.values()):
+        write_doubts(folder, {name: why for name, why in doubts.items() if why})
+    return FetchResult(found.traces, found.skipped, tuple(notes), written)
 
 
 def _moment(name: str, text: str | None) -> datetime | None:
@@ -135,13 +153,25 @@ def _polled(asked: Backend, window: Window, seconds: float) -> tuple[Found, bool
         pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
 
 
-def _notes(found: Found, *, complete: bool, backend: TraceBackend, window: Window) -> Iterator[str]:
-    yield from found.notes
+def _waited(backend: TraceBackend) -> str:
+    return f"within {backend.trace_wait_ms:,} ms (trace_wait_ms)"
+
+
+def _gaps(found: Found, *, complete: bool, backend: TraceBackend) -> Iterator[str]:
+    """Why there may have been more than what was found."""
     if found.skipped:
         yield f"{counted(found.skipped, 'malformed span')} skipped: evidence may be missing"
-    waited = f"within {backend.trace_wait_ms:,} ms (trace_wait_ms)"
     if found.pending:
-        yield f"{counted(found.pending, 'trace')} listed by the backend and not readable {waited}"
+        yield f"{counted(found.pending, 'trace')} listed by the backend and not readable {_waited(backend)}"
+    elif tells_anything(found.spans) and not complete:
+        traces = counted(found.traces, "trace")
+        yield f"{traces} found, not complete {_waited(backend)}: evidence may be missing"
+
+
+def _notes(found: Found, *, complete: bool, backend: TraceBackend, window: Window) -> Iterator[str]:
+    yield from found.notes
+    yield from _gaps(found, complete=complete, backend=backend)
+    waited = _waited(backend)
     if not found.traces:
         since = "" if window.since is None else f" that began at {window.since.isoformat()} or later"
         yield f"no trace of the session {window.session_id!r}{since} was found {waited}"
@@ -150,7 +180,7 @@ def _notes(found: Found, *, complete: bool, backend: TraceBackend, window: Windo
             f"{counted(found.traces, 'trace')} found {waited}, and no span in them is of a tool, an agent or "
             "a model: see that the agent emits GenAI attributes such as gen_ai.operation.name"
         )
-    elif not complete:
-        yield f"{counted(found.traces, 'trace')} found, not complete {waited}: evidence may be missing"
+    elif complete and ends_below_remote_parents(unique(found.spans).values()):
+        yield "spans at the top have a parent that is not there: taken to be kept by another system"
     if not tells_anything(found.spans):
         yield "no log is taken from traces"

@@ -10,12 +10,18 @@ from pytest_mcpeval.kinds.agent.evidence import (
     Generation,
     RoutingDecision,
     ToolCall,
+    span_ids,
     write_rows,
     write_step_count,
 )
 from pytest_mcpeval.kinds.agent.observability.spans import Span, iso_time
 
 Key = tuple[str, str]
+
+BEHIND_MODELS = ("tool_calls.jsonl", "routing_decisions.jsonl", "step_count.json")
+"""Logs of what is not seen by tracing the calls of models."""
+
+LOGS = (*BEHIND_MODELS, "generations.jsonl")
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,14 @@ def tells_anything(spans: Iterable[Span]) -> bool:
     Traces without a single one say that the agent is not instrumented, and nothing on what it did not do.
     """
     return any(span.kind != "other" for span in spans)
+
+
+def shows_more_than_models(spans: Iterable[Span]) -> bool:
+    """Whether tools or agents are traced.
+
+    A client of a model that is traced and nothing else tells nothing on what the agent did besides.
+    """
+    return any(span.kind in ("tool", "agent") for span in spans)
 
 
 def is_complete(spans: Collection[Span]) -> bool:
@@ -134,15 +148,22 @@ def _generation(span: Span) -> Generation:
     )
 
 
-def write_logs(logs: Logs, folder: CaseFolder) -> tuple[str, ...]:
-    """Write all four logs over what the agent's page told; returns their names.
+def tells_of_any(folder: CaseFolder, name: str) -> bool:
+    """Whether a log of a case is there, and names a span."""
+    return bool(span_ids(folder.observability / name))
+
+
+def write_logs(logs: Logs, folder: CaseFolder, kept: Collection[str] = ()) -> tuple[str, ...]:
+    """Write the logs over what the agent's page told, all but those that are kept; returns their names.
 
     Raises:
         OSError: One cannot be written.
     """
-    write_rows(folder.tool_calls, logs.tool_calls)
-    write_rows(folder.routing_decisions, logs.routing_decisions)
-    write_step_count(folder, logs.step_span_ids)
-    write_rows(folder.generations, logs.generations)
-    paths = (folder.tool_calls, folder.routing_decisions, folder.step_count, folder.generations)
-    return tuple(path.name for path in paths)
+    written = tuple(name for name in LOGS if name not in kept)
+    for name in written:
+        path = folder.observability / name
+        if path == folder.step_count:
+            write_step_count(folder, logs.step_span_ids)
+        else:
+            write_rows(path, getattr(logs, path.stem))
+    return written
