@@ -65,10 +65,10 @@ async def call_tool_verbatim(
         result, latency = await session.perform(send, timeout, f"the call of {name[:80]!r}")
     except CallError as error:
         if error.reason == "protocol":
-            await _require_tool(session, name, timeout)
+            await _require_tool(session, name, timeout, is_rejection=error.is_rejection)
         raise
     if result.is_error:
-        await _require_tool(session, name, timeout)
+        await _require_tool(session, name, timeout, is_rejection=True)
     schema = next((tool.output_schema for tool in session.tools or () if tool.name == name), None)
     return replace(content.tool_response(result), latency_ms=latency, output_schema=schema), result
 
@@ -128,8 +128,11 @@ async def _all_tools(client: ClientSession) -> list[types.Tool]:
     return tools
 
 
-async def _require_tool(session: Session, name: str, timeout: float) -> None:
-    """After a failure: raise `CallError` if the reason is that there is no such tool."""
+async def _require_tool(session: Session, name: str, timeout: float, *, is_rejection: bool) -> None:
+    """After a failure: raise `CallError` if the reason is that there is no such tool.
+
+    ``is_rejection`` says that the server itself turned the call down.
+    """
     try:
         known = {tool.name for tool in await list_tools(session, timeout)}
         if name not in known:
@@ -141,4 +144,5 @@ async def _require_tool(session: Session, name: str, timeout: float) -> None:
     near = difflib.get_close_matches(name, known, 3, 0.5)
     listed = ", ".join(sorted(known)[:_NAMES_SHOWN]) or "no tools at all"
     hint = f"did you mean {' or '.join(near)}?" if near else f"it has {listed}"
-    raise CallError("unknown_tool", f"server {session.definition.name!r} has no tool {name[:80]!r}: {hint}")
+    message = f"server {session.definition.name!r} has no tool {name[:80]!r}: {hint}"
+    raise CallError("unknown_tool", message, is_rejection=is_rejection)

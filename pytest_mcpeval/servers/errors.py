@@ -87,13 +87,20 @@ class CallError(Exception):
     """A call brought no answer that could be judged.
 
     ``http_status`` is the status of the HTTP response, if there was one. ``stderr_tail`` is what the server
-    last wrote on its standard error.
+    last wrote on its standard error. ``is_rejection`` says that the server itself turned the call down, with
+    an error as the protocol has it.
     """
 
     __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
 
     def __init__(
-        self, reason: CallReason, message: str, *, http_status: int | None = None, stderr_tail: str = ""
+        self,
+        reason: CallReason,
+        message: str,
+        *,
+        http_status: int | None = None,
+        stderr_tail: str = "",
+        is_rejection: bool = False,
     ) -> None:
         # Servers choose these words, and tracebacks show them as they are.
         message = visible(message)
@@ -102,6 +109,7 @@ class CallError(Exception):
         self.message = message
         self.http_status = http_status
         self.stderr_tail = stderr_tail
+        self.is_rejection = is_rejection
 
     @property
     def is_incident(self) -> bool:

@@ -169,15 +169,33 @@ def test_a_result_that_breaks_its_schema_is_an_answer(connections: Connections, 
     assert response.output_schema == connection.output_schema("broken_promise")
 
 
+@pytest.mark.parametrize("code", [-32000, -32001, -32601, -32603, 1])
+def test_a_rejection_leaves_the_server_running(connections: Connections, faulty: Define, code: int) -> None:
+    connection = connections.get(faulty())
+    with pytest.raises(CallError) as raised:
+        connection.call_tool("rejects", {"code": code})
+    assert (raised.value.reason, raised.value.is_rejection) == ("protocol", True)
+    assert raised.value.message == (
+        f"the server answered the call of 'rejects' with an error: Rate limit exceeded (JSON-RPC {code})"
+    )
+    assert connections.get(faulty()) is connection
+    assert connection.call_tool("ok").text == "ok"
+
+
+def test_an_empty_result_is_no_rejection(connections: Connections, faulty: Define) -> None:
+    error = call_error(connections, faulty, "empty")
+    assert (error.reason, error.is_rejection) == ("protocol", False)
+
+
 def test_an_answer_against_the_protocol(connections: Connections, faulty: Define) -> None:
     error = call_error(connections, faulty, "malformed")
-    assert error.reason == "protocol"
+    assert (error.reason, error.is_rejection) == ("protocol", False)
     assert error.message.startswith("the answer to the call of 'malformed' breaks the protocol: content")
 
 
 def test_all_pages_of_tools_are_listed(connections: Connections, faulty: Define) -> None:
     tools = connections.get(faulty()).list_tools()
-    assert len(tools) == 18
+    assert len(tools) == 20
     assert tools[0].name == "ok"
     assert tools[0].input_schema == {"type": "object"}
 
