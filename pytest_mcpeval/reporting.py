@@ -244,8 +244,8 @@ class Reporter:
 
 
 def _only_shows(config: pytest.Config) -> bool:
-    """Whether no case runs: pytest lists items, or what it would set up for them."""
-    return bool(config.getoption("collectonly", False) or config.getoption("setupplan", False))
+    """Whether no case runs: pytest lists items, or what it sets up for them."""
+    return any(config.getoption(name, False) for name in ("collectonly", "setuponly", "setupplan"))
 
 
 def _make_writable(directory: Path, option: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 Result = dict[str, Any]
 
 
-class Rejected(Exception):
+class RejectedError(Exception):
     """Answered as a JSON-RPC error; its argument is the code."""
 
 
@@ -103,7 +103,7 @@ def malformed(_: Result) -> Result:
 
 
 def rejects(arguments: Result) -> Result:
-    raise Rejected(arguments["code"])
+    raise RejectedError(arguments["code"])
 
 
 def empty(_: Result) -> Result:
@@ -200,7 +200,7 @@ def answer(message: dict[str, Any]) -> None:
         case "tools/call" if params["name"] in TOOLS:
             try:
                 write(reply | {"result": TOOLS[params["name"]](params.get("arguments") or {})})
-            except Rejected as error:
+            except RejectedError as error:
                 write(reply | {"error": {"code": error.args[0], "message": "Rate limit exceeded"}})
         case "tools/call":
             write(reply | {"error": {"code": -32602, "message": f"Unknown tool: {params['name']}"}})
