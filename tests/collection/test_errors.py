@@ -252,8 +252,8 @@ def test_all_mistakes_of_a_file_at_once(project: Project, run: RunPytest) -> Non
     result.assert_outcomes(errors=2)
     result.stdout.re_match_lines(
         [
-            r"datasets/meaning.yaml:12: tests\[1\].expected.validations\[0\].type: unknown check type 'nonsense'.*",
-            r"datasets/meaning.yaml:12: tests\[1\].expected.validations\[1\].value: the key \"value\" is missing",
+            r"datasets/meaning.yaml:12: tests\[1\].*\[0\].type: unknown check type 'nonsense'.*",
+            r"datasets/meaning.yaml:12: tests\[1\].*\[1\].value: the key \"value\" is missing",
             r"datasets/meaning.yaml:13: duplicate id 'one': first used on line 3",
             r"datasets/meaning.yaml:16: unknown server 'nobody' \(defined: tiny\)",
             r"datasets/meaning.yaml:17: .*\"vaule\", did you mean \"value\".*",
