@@ -19,9 +19,20 @@ answering. ``unreachable``: no connection could be made.
 
 
 class ServerConfigError(Exception):
-    """A server's definition cannot be used: a variable is not set, or the definition is ambiguous."""
+    """A server's definition cannot be used: a variable is not set, or the definition is ambiguous.
+
+    ``advice`` is what to do about it; it ends the text.
+    """
 
     __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem}: {advice}" if advice else problem)
+        self._problem = problem
+
+    def again(self) -> ServerConfigError:
+        """The same problem for the next one who asks, who needs no advice any more."""
+        return ServerConfigError(f"{self._problem} (reported above)")
 
 
 class ServerStartError(Exception):

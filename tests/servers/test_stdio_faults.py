@@ -15,7 +15,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_mcpeval.servers import CallError, Connection, Connections, ServerDefinition, ServerStartError
+from pytest_mcpeval.servers import (
+    CallError,
+    Connection,
+    Connections,
+    ServerConfigError,
+    ServerDefinition,
+    ServerStartError,
+)
 
 from .conftest import FAULT_SERVERS, GONE_SECONDS, Define, runs
 
@@ -250,6 +257,19 @@ def test_a_start_is_tried_once(connections: Connections, tmp_path: Path) -> None
         "server 'broken' did not start (reported above): it exited with code 4 before it answered"
     )
     assert traces.read_text() == "x"
+
+
+def test_an_unset_variable_is_told_in_full_once(
+    connections: Connections, faulty: Define, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = faulty(env={"TOKEN": "${NO_SUCH_TOKEN}"})
+    problem = "server 'faulty' needs the environment variable NO_SUCH_TOKEN (in env.TOKEN), which is not set"
+    for words in (f"{problem}: set it, or write ${{NO_SUCH_TOKEN:-default}}", f"{problem} (reported above)"):
+        with pytest.raises(ServerConfigError) as raised:
+            connections.get(server)
+        assert str(raised.value) == words
+    monkeypatch.setenv("NO_SUCH_TOKEN", "x")
+    assert connections.get(server).call_tool("ok").text == "ok"
 
 
 def test_secrets_are_shown_as_their_names(faulty: Define) -> None:
