@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Sequence
 from itertools import dropwhile, islice
 from typing import Any
@@ -12,6 +13,8 @@ from pytest_mcpeval.driving_plan import write_plan
 from pytest_mcpeval.items import CaseFailed, CaseItem, samples_key
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.loading.wording import suggestion
 from pytest_mcpeval.python_cases import python_sample, python_selections
 from pytest_mcpeval.repeating import LATENCY, judged_otherwise, worst
 from pytest_mcpeval.reports.outcomes import batch_message
@@ -22,6 +25,9 @@ from pytest_mcpeval.settings import Inconclusive
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"
+
+AVAILABLE_FIXTURES = re.compile(r"available fixtures: (.*)")
+"""Where pytest lists the names: there is no other way to ask it."""
 
 
 sent_key = pytest.StashKey[list[Sample]]()
@@ -93,6 +99,8 @@ class Executor:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the samples of an item on its report, as one JSON string."""
         report = yield
+        if (problem := _unknown_fixture(item, call, report)) is not None:
+            report.longrepr = problem
         samples = _samples_of(item, call, report)
         if samples:
             samples = _as_reported(samples, report)
@@ -108,6 +116,21 @@ class Executor:
     def pytest_sessionfinish(self) -> None:
         """Close every connection."""
         self.runtime.close()
+
+
+def _unknown_fixture(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str | None:
+    """What a data file says wrongly, where pytest shows the function behind an item and all fixtures."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    if not isinstance(item, CaseItem) or not isinstance(error, pytest.FixtureLookupError):
+        return None
+    case, name = item.cases[0], str(error.argname)
+    if name not in case.fixtures:
+        return None
+    shown = AVAILABLE_FIXTURES.search(report.longreprtext)
+    known = shown[1].split(", ") if shown else []
+    message = f"fixture {name!r} not found{suggestion(name, known)}; pytest --fixtures lists what there is"
+    document = item.suite.document
+    return item.runtime.described(DataFileError([document.problem(*case.keys, "fixtures", message=message)]))
 
 
 def _samples_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> list[Sample]:
@@ -141,7 +164,7 @@ def _not_judged(
         kind=item.suite.kind,
         id=case.id,
         outcome="skipped" if report.skipped and not hasattr(report, "wasxfail") else "error",
-        message=_first_line(call),
+        message=_first_line(call) if _unknown_fixture(item, call, report) is None else report.longreprtext,
         traits=dict(case.traits),
         measured=item.runtime.kind(item.suite.kind).asked_of(item.suite, case),
     )

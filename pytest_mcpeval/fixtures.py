@@ -72,6 +72,7 @@ def mcpeval_call(request: pytest.FixtureRequest) -> CallTool:
     client = _connected(request)
 
     def call(tool: str, /, **arguments: Any) -> Response:
+        __tracebackhide__ = True
         return client.call_tool(tool, arguments)
 
     return call
@@ -98,6 +99,7 @@ def mcpeval_async_call(request: pytest.FixtureRequest) -> AsyncCallTool:
     client = _connected(request, is_async=True).as_async()
 
     async def call(tool: str, /, **arguments: Any) -> Response:
+        __tracebackhide__ = True
         return await client.call_tool(tool, arguments)
 
     return call

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -14,14 +15,17 @@ from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.python_markers import ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER
+from pytest_mcpeval.python_markers import ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER, case_problems
 from pytest_mcpeval.samples import Check, CheckStatus, Outcome, Sample
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
+from pytest_mcpeval.text import shortened
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.scenario.run import Answer
     from pytest_mcpeval.servers.response import Response
+
+Target = Literal["tool", "resource", "prompt"]
 
 FIXTURE_PREFIX = "mcpeval_"
 INCIDENTS = (ServerStartError, ServerConfigError, DataFileError, BrowserError, TargetError)
@@ -63,8 +67,17 @@ class Recorder:
     checks: list[Check] = field(default_factory=list)
     captures: list[CaseFolder] = field(default_factory=list)
 
-    def begin(self, target: str, name: str, arguments: Mapping[str, Any] | None) -> RecordedCall:
-        """Note a call before it is made, so that calls in flight at once keep their order."""
+    def begin(
+        self, target: Target, name: str, arguments: Mapping[str, Any] | None, timeout: float
+    ) -> RecordedCall:
+        """Note a call before it is made, so that calls in flight at once keep their order.
+
+        Raises:
+            TypeError: No such call can be made; it is not noted.
+            ValueError: ``timeout`` is no time.
+        """
+        __tracebackhide__ = True
+        _require_callable(target, name, arguments, timeout)
         call = RecordedCall(target, name, plain(arguments or {}))
         self.calls.append(call)
         return call
@@ -74,6 +87,32 @@ class Recorder:
         """The response to the last call that got one."""
         responses = [call.answer.response for call in self.calls if call.answer and call.answer.response]
         return responses[-1] if responses else None
+
+
+def _require_callable(target: Target, name: object, arguments: object, timeout: object) -> None:
+    """Refuse what could not be sent, in words: the layers below speak of models and fields."""
+    __tracebackhide__ = True
+    if not isinstance(name, str):
+        meant = "the URI of a resource" if target == "resource" else f"the name of a {target}"
+        raise TypeError(f"{meant} is a text, found {_shown(name)}")
+    if not isinstance(arguments, Mapping | None):
+        example = '{"query": "x"}'
+        raise TypeError(
+            f"the arguments of {name!r} are a mapping such as {example}, found {_shown(arguments)}"
+        )
+    for key, value in (arguments or {}).items():
+        if not isinstance(key, str):
+            raise TypeError(f"the names of arguments are texts, found {_shown(key)} in those of {name!r}")
+        if target == "prompt" and not isinstance(value, str):
+            raise TypeError(f"the arguments of prompts are texts, found {_shown(value)} as {key!r}")
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool):
+        raise TypeError(f"timeout is a number of seconds, found {_shown(timeout)}")
+    if not 0 < timeout < inf:
+        raise ValueError(f"timeout is a number of seconds above 0, found {timeout!r}")
+
+
+def _shown(value: object) -> str:
+    return shortened(repr(value), 80)
 
 
 recorder_key = pytest.StashKey[Recorder]()
@@ -191,6 +230,8 @@ def _traits(item: pytest.Item, recorder: Recorder) -> dict[str, Any]:
     tools = tuple(dict.fromkeys(call.name for call in recorder.calls if call.target == "tool"))
     given: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers(CASE_MARKER))):
+        if any(case_problems(marker)):
+            continue
         given.update(marker.kwargs)
     traits: dict[str, Any] = {
         "difficulty": given.get("difficulty"),

@@ -54,6 +54,7 @@ class RecordingExpect(Expect):
     """`Expect` whose checks appear in the tables and reports of the session."""
 
     def __init__(self, response: Response, runtime: Runtime, recorder: Recorder) -> None:
+        __tracebackhide__ = True
         super().__init__(response, runtime.checks)
         self.checks = recorder.checks
 
@@ -100,8 +101,11 @@ class CaseClient:
 
         Raises:
             CallError: No answer that could be judged. A tool's own error is a response with ``is_error``.
+            TypeError: An argument is of a type that no call has. Nothing is recorded.
+            ValueError: ``timeout`` is no time.
         """
-        call = self._recorder.begin("tool", name, arguments)
+        __tracebackhide__ = True
+        call = self._recorder.begin("tool", name, arguments, timeout)
         return self._answered(call, lambda connection: connection.call_tool(name, arguments, timeout=timeout))
 
     def read_resource(self, uri: str, *, timeout: float = DEFAULT_TIMEOUT) -> Response:
@@ -109,8 +113,11 @@ class CaseClient:
 
         Raises:
             CallError: No answer that could be judged.
+            TypeError: An argument is of a type that no call has. Nothing is recorded.
+            ValueError: ``timeout`` is no time.
         """
-        call = self._recorder.begin("resource", uri, None)
+        __tracebackhide__ = True
+        call = self._recorder.begin("resource", uri, None, timeout)
         return self._answered(call, lambda connection: connection.read_resource(uri, timeout=timeout))
 
     def get_prompt(
@@ -120,8 +127,11 @@ class CaseClient:
 
         Raises:
             CallError: No answer that could be judged.
+            TypeError: An argument is of a type that no call has. Nothing is recorded.
+            ValueError: ``timeout`` is no time.
         """
-        call = self._recorder.begin("prompt", name, arguments)
+        __tracebackhide__ = True
+        call = self._recorder.begin("prompt", name, arguments, timeout)
         return self._answered(
             call, lambda connection: connection.get_prompt(name, arguments, timeout=timeout)
         )
@@ -136,6 +146,7 @@ class CaseClient:
 
     def expect(self, response: Response | str) -> Expect:
         """Checks on a response, or on any text."""
+        __tracebackhide__ = True
         judged = Response(response) if isinstance(response, str) else response
         return RecordingExpect(judged, self._runtime, self._recorder)
 
@@ -168,19 +179,22 @@ class AsyncCaseClient:
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
     ) -> Response:
         """Call a tool, as `CaseClient.call_tool` does."""
-        call = self._recorder.begin("tool", name, arguments)
+        __tracebackhide__ = True
+        call = self._recorder.begin("tool", name, arguments, timeout)
         return await self._answered(call, timeout, lambda c: c.start_tool(name, arguments, timeout=timeout))
 
     async def read_resource(self, uri: str, *, timeout: float = DEFAULT_TIMEOUT) -> Response:
         """Read a resource, as `CaseClient.read_resource` does."""
-        call = self._recorder.begin("resource", uri, None)
+        __tracebackhide__ = True
+        call = self._recorder.begin("resource", uri, None, timeout)
         return await self._answered(call, timeout, lambda c: c.start_resource(uri, timeout=timeout))
 
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float = DEFAULT_TIMEOUT
     ) -> Response:
         """Get a prompt, as `CaseClient.get_prompt` does."""
-        call = self._recorder.begin("prompt", name, arguments)
+        __tracebackhide__ = True
+        call = self._recorder.begin("prompt", name, arguments, timeout)
         return await self._answered(call, timeout, lambda c: c.start_prompt(name, arguments, timeout=timeout))
 
     async def list_tools(self, *, timeout: float = DEFAULT_TIMEOUT) -> list[Tool]:

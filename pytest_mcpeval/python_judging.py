@@ -72,6 +72,7 @@ class PythonCases:
         """Run the test, keep what it returns, then evaluate the checks of its markers."""
         if not is_python_case(item) or not isinstance(item, pytest.Function):
             return (yield)
+        self._require_good_markers(item)
         marked = item.get_closest_marker(CHECKS_MARKER) is not None
         function, returned = item.obj, list[object]()
         if marked:
@@ -84,10 +85,23 @@ class PythonCases:
             raise
         finally:
             item.obj = function
+        self._require_good_markers(item)
         if marked:
             self._judge(item, returned)
         judge_marked_assertions(item)
         return result
+
+    def _require_good_markers(self, item: pytest.Function) -> None:
+        """Fail a test for mistakes in markers that were added while it ran."""
+        __tracebackhide__ = True
+        problems = [
+            problem
+            for marker in item.iter_markers()
+            if marker.name in MARKERS and (id(marker), item.path) not in self._known
+            for problem in marker_problems(marker, item.path, self._runtime)
+        ]
+        if problems:
+            pytest.fail("\n".join(problems), pytrace=False)
 
     def _judge(self, item: pytest.Function, returned: list[object]) -> None:
         __tracebackhide__ = True

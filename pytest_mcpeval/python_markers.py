@@ -77,7 +77,7 @@ def marker_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Iterat
     elif marker.name == ASSERT_MARKER:
         found = _assert_problems(marker)
     else:
-        found = _case_problems(marker)
+        found = case_problems(marker)
     for problem in found:
         yield f"{marker.name}: {problem}"
 
@@ -177,7 +177,8 @@ def _assert_problems(marker: pytest.Mark) -> Iterator[str]:
     yield from _disagreements(marker.kwargs)
 
 
-def _case_problems(marker: pytest.Mark) -> Iterator[str]:
+def case_problems(marker: pytest.Mark) -> Iterator[str]:
+    """What is wrong with a marker that describes a case."""
     from pytest_mcpeval.kinds.scenario.schema import Difficulty
 
     if marker.args or not marker.kwargs:

@@ -10,6 +10,9 @@ from pytest_mcpeval.kinds.base import Kind, Shape
 from pytest_mcpeval.loading import DataFileError, Document, Problem
 from pytest_mcpeval.loading.wording import closest, likeness, shown, suggestion
 
+REPORT_KEYS = {"version", "verdict", "gates", "suites", "run"}
+"""What every ``report.json`` has: one that was written into a dataset directory is no data file."""
+
 LEAVE_ALONE = "or leave the file alone with the ini key mcpeval_ignore"
 
 
@@ -32,6 +35,11 @@ def recognise(document: Document, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[
         if any(fnmatch(document.path.name, pattern) for pattern in kind.file_names):
             return kind, "suite"
     raise DataFileError([_unknown_kind(document, kinds) or _unknown_shape(document, kinds)])
+
+
+def is_report(data: Any) -> bool:
+    """Whether a document is a report of an earlier run."""
+    return isinstance(data, dict) and data.keys() == REPORT_KEYS
 
 
 def _unknown_kind(document: Document, kinds: Mapping[str, Kind[Any]]) -> Problem | None:

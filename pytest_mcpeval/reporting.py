@@ -85,7 +85,7 @@ class Reporter:
             self.ledger.add_samples(samples)
             if isinstance(report.longrepr, str):
                 report.longrepr = FailureText(report.longrepr)  # type: ignore[assignment]
-        elif report.when not in PHASES:
+        elif report.when not in PHASES and not _was_interrupted(getattr(report, "node", None)):
             # What xdist reports of an item whose worker died has no phase.
             self._crashed.add(report.nodeid)
 
@@ -151,8 +151,12 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object, error: object | None) -> None:
-        """Note that a worker died: what it left undone is missing, not left out on purpose."""
-        self._worker_died = self._worker_died or error is not None
+        """Note that a worker died: what it left undone is missing, not left out on purpose.
+
+        One that was interrupted ended as a serial run does, though xdist calls that an error.
+        """
+        if not _was_interrupted(node):
+            self._worker_died = self._worker_died or error is not None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -244,8 +248,13 @@ class Reporter:
 
 
 def _only_shows(config: pytest.Config) -> bool:
-    """Whether no case runs: pytest lists items, or what it would set up for them."""
-    return bool(config.getoption("collectonly", False) or config.getoption("setupplan", False))
+    """Whether no case runs: pytest lists items, or what it sets up for them."""
+    return any(config.getoption(name, False) for name in ("collectonly", "setuponly", "setupplan"))
+
+
+def _was_interrupted(worker: object) -> bool:
+    status = getattr(worker, "workeroutput", {}).get("exitstatus")
+    return bool(status == pytest.ExitCode.INTERRUPTED)
 
 
 def _make_writable(directory: Path, option: str) -> None:

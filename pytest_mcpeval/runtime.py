@@ -14,7 +14,7 @@ from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.kinds.base import Kind, SettingsFile, Suite
 from pytest_mcpeval.loading import DataFileError, Problem, UnsoundDocumentError, load
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
-from pytest_mcpeval.recognising import recognise
+from pytest_mcpeval.recognising import is_report, recognise
 from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.text import visible
 
@@ -117,7 +117,7 @@ class Runtime:
         return error
 
     def _loaded(self, document: Document) -> Suite[Any] | None:
-        if is_baseline(document.data):
+        if is_baseline(document.data) or is_report(document.data):
             self._check_not_named(document)
             return None
         kind, shape = recognise(document, self.kinds)
@@ -132,7 +132,9 @@ class Runtime:
     def _check_not_named(self, document: Document) -> None:
         """A support file has no cases; one that is named to be run must not pass for one that was."""
         if (place := self.project_files.spelled_out_at(document.path)) is not None:
-            message = "is named to be run, and has no cases: it is a baseline, or read by other files; "
+            message = (
+                "is named to be run, and has no cases: it is a baseline or a report, or read by other files; "
+            )
             raise DataFileError([Problem(document.path, 1, f"{message}take it out of `files` at {place}")])
 
     def _suite_of_settings(self, path: Path) -> Suite[Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -36,9 +37,19 @@ def _held_field(model: type[BaseModel], name: str, value: Any) -> dict[str, Any]
         return {name: _adapter(model, name).validate_python(value, strict=True)}
     except ValidationError:
         inner, is_list = _inner(model.model_fields[name].annotation)
+    if isinstance(value, dict) and get_origin(model.model_fields[name].annotation) is dict:
+        return {name: _held_entries(_adapter(model, name), value)}
     if inner is None or not isinstance(value, list if is_list else dict):
         return {}
     return {name: [held(inner, entry) for entry in value] if is_list else held(inner, value)}
+
+
+def _held_entries(adapter: TypeAdapter[Any], value: dict[Any, Any]) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key, entry in value.items():
+        with suppress(ValidationError):
+            found |= adapter.validate_python({key: entry}, strict=True)
+    return found
 
 
 def _spellings(name: str, field: FieldInfo) -> Iterable[str]:

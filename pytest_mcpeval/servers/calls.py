@@ -13,7 +13,7 @@ from typing import Any
 import mcp_types as types
 from mcp import MCPError
 from mcp.client.session import ClientSession
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from pytest_mcpeval.servers import content
 from pytest_mcpeval.servers.errors import CallError
@@ -50,6 +50,7 @@ async def call_tool_verbatim(
     # its output schema, which is for the checks to judge.
     params = types.CallToolRequestParams(name=name, arguments=dict(arguments or {}))
     request = types.CallToolRequest(params=params)
+    _require_sendable(params, what := f"the call of {name[:80]!r}")
 
     async def send(client: ClientSession) -> types.CallToolResult | types.InputRequiredResult:
         try:
@@ -62,13 +63,13 @@ async def call_tool_verbatim(
         return await client.send_request(request, _TOOL, timeout)
 
     try:
-        result, latency = await session.perform(send, timeout, f"the call of {name[:80]!r}")
+        result, latency = await session.perform(send, timeout, what)
     except CallError as error:
         if error.reason == "protocol":
-            await _require_tool(session, name, timeout)
+            await _require_tool(session, name, timeout, is_rejection=error.is_rejection)
         raise
     if result.is_error:
-        await _require_tool(session, name, timeout)
+        await _require_tool(session, name, timeout, is_rejection=True)
     schema = next((tool.output_schema for tool in session.tools or () if tool.name == name), None)
     return replace(content.tool_response(result), latency_ms=latency, output_schema=schema), result
 
@@ -79,9 +80,11 @@ async def read_resource(session: Session, uri: str, timeout: float) -> Response:
     Raises:
         CallError: No answer that could be judged.
     """
-    request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri))
+    params = types.ReadResourceRequestParams(uri=uri)
+    request = types.ReadResourceRequest(params=params)
+    _require_sendable(params, what := f"reading {uri[:200]!r}")
     result, latency = await session.perform(
-        lambda client: client.send_request(request, _RESOURCE, timeout), timeout, f"reading {uri[:200]!r}"
+        lambda client: client.send_request(request, _RESOURCE, timeout), timeout, what
     )
     return replace(content.resource_response(result), latency_ms=latency)
 
@@ -96,10 +99,22 @@ async def get_prompt(
     """
     params = types.GetPromptRequestParams(name=name, arguments=dict(arguments or {}))
     request = types.GetPromptRequest(params=params)
+    _require_sendable(params, what := f"prompt {name[:80]!r}")
     result, latency = await session.perform(
-        lambda client: client.send_request(request, _PROMPT, timeout), timeout, f"prompt {name[:80]!r}"
+        lambda client: client.send_request(request, _PROMPT, timeout), timeout, what
     )
     return replace(content.prompt_response(result), latency_ms=latency)
+
+
+def _require_sendable(params: BaseModel, what: str) -> None:
+    """Refuse what cannot be written as JSON in UTF-8: tried by a transport, it ends the connection."""
+    try:
+        params.model_dump_json(by_alias=True)
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        if "surrogates not allowed" in reason:
+            reason = "a text has half of a surrogate pair, which UTF-8 cannot express"
+        raise CallError("protocol", f"{what} cannot be sent: {reason}") from None
 
 
 async def list_tools(session: Session, timeout: float, fresh: bool = False) -> tuple[Tool, ...]:
@@ -128,8 +143,11 @@ async def _all_tools(client: ClientSession) -> list[types.Tool]:
     return tools
 
 
-async def _require_tool(session: Session, name: str, timeout: float) -> None:
-    """After a failure: raise `CallError` if the reason is that there is no such tool."""
+async def _require_tool(session: Session, name: str, timeout: float, *, is_rejection: bool) -> None:
+    """After a failure: raise `CallError` if the reason is that there is no such tool.
+
+    ``is_rejection`` says that the server itself turned the call down.
+    """
     try:
         known = {tool.name for tool in await list_tools(session, timeout)}
         if name not in known:
@@ -141,4 +159,5 @@ async def _require_tool(session: Session, name: str, timeout: float) -> None:
     near = difflib.get_close_matches(name, known, 3, 0.5)
     listed = ", ".join(sorted(known)[:_NAMES_SHOWN]) or "no tools at all"
     hint = f"did you mean {' or '.join(near)}?" if near else f"it has {listed}"
-    raise CallError("unknown_tool", f"server {session.definition.name!r} has no tool {name[:80]!r}: {hint}")
+    message = f"server {session.definition.name!r} has no tool {name[:80]!r}: {hint}"
+    raise CallError("unknown_tool", message, is_rejection=is_rejection)

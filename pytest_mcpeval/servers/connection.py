@@ -243,6 +243,7 @@ class Connection:
                 self.redact(error.message),
                 http_status=error.http_status,
                 stderr_tail=self.stderr_tail(),
+                is_rejection=error.is_rejection,
             ) from None
 
     def _wait(self, future: Future[ResultT], timeout: float) -> ResultT:

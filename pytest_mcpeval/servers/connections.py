@@ -48,6 +48,7 @@ class Connections:
         self._opening: dict[ServerDefinition, threading.Lock] = {}
         self._warm: dict[ServerDefinition, Connection] = {}
         self._failed: dict[ServerDefinition, ServerStartError] = {}
+        self._misdefined: set[ServerDefinition] = set()
         self._opened: list[Connection] = []
         self._thread: ConnectionThread | None = None
         self._closed = False
@@ -58,7 +59,7 @@ class Connections:
         ``fresh`` gives a private one, which the caller closes.
 
         Raises:
-            ServerConfigError: No such server, or its definition cannot be used.
+            ServerConfigError: No such server, or its definition cannot be used; the second time in short.
             ServerStartError: It would not start. That is tried once; then the error is ``repeated``.
         """
         definition = self._named(server) if isinstance(server, str) else server
@@ -87,6 +88,12 @@ class Connections:
             connection = self._open(definition)
         except ServerStartError as error:
             self._failed[definition] = error
+            raise
+        except ServerConfigError as error:
+            # Tried each time, unlike a start: the variable may be set meanwhile.
+            if definition in self._misdefined:
+                raise error.again() from None
+            self._misdefined.add(definition)
             raise
         if not fresh:
             self._warm[definition] = connection

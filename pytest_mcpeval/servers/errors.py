@@ -19,9 +19,20 @@ answering. ``unreachable``: no connection could be made.
 
 
 class ServerConfigError(Exception):
-    """A server's definition cannot be used: a variable is not set, or the definition is ambiguous."""
+    """A server's definition cannot be used: a variable is not set, or the definition is ambiguous.
+
+    ``advice`` is what to do about it; it ends the text.
+    """
 
     __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem}: {advice}" if advice else problem)
+        self._problem = problem
+
+    def again(self) -> ServerConfigError:
+        """The same problem for the next one who asks, who needs no advice any more."""
+        return ServerConfigError(f"{self._problem} (reported above)")
 
 
 class ServerStartError(Exception):
@@ -87,13 +98,20 @@ class CallError(Exception):
     """A call brought no answer that could be judged.
 
     ``http_status`` is the status of the HTTP response, if there was one. ``stderr_tail`` is what the server
-    last wrote on its standard error.
+    last wrote on its standard error. ``is_rejection`` says that the server itself turned the call down, with
+    an error as the protocol has it.
     """
 
     __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
 
     def __init__(
-        self, reason: CallReason, message: str, *, http_status: int | None = None, stderr_tail: str = ""
+        self,
+        reason: CallReason,
+        message: str,
+        *,
+        http_status: int | None = None,
+        stderr_tail: str = "",
+        is_rejection: bool = False,
     ) -> None:
         # Servers choose these words, and tracebacks show them as they are.
         message = visible(message)
@@ -102,6 +120,7 @@ class CallError(Exception):
         self.message = message
         self.http_status = http_status
         self.stderr_tail = stderr_tail
+        self.is_rejection = is_rejection
 
     @property
     def is_incident(self) -> bool:

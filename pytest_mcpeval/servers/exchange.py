@@ -16,6 +16,8 @@ import anyio
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -27,12 +29,14 @@ _CONNECT_SECONDS = 30.0
 class Exchange:
     """What HTTP did on behalf of one call: the last error status, or why there was none.
 
-    ``is_json`` says that the error response had a JSON body. ``give_up`` ends the wait for an answer that
-    the transport will never deliver.
+    ``response`` is the last response to a POST. ``turned_down`` says that the server's own error response
+    to the call came in, over a transport that delivers nothing else as one. ``give_up`` ends the wait for an
+    answer that the transport will never deliver.
     """
 
     status: int | None = None
-    is_json: bool = False
+    response: httpx2.Response | None = None
+    turned_down: bool = False
     error: Exception | None = None
     give_up: anyio.CancelScope | None = None
 
@@ -40,6 +44,27 @@ class Exchange:
     def failed(self) -> bool:
         """Whether anything went wrong."""
         return self.status is not None or self.error is not None
+
+    @property
+    def has_json(self) -> bool:
+        """Whether the response is declared to be JSON."""
+        return _content_type(self.response) == "application/json"
+
+    @property
+    def has_events(self) -> bool:
+        """Whether the response is declared to be a stream of events."""
+        return _content_type(self.response) == "text/event-stream"
+
+    @property
+    def has_rpc_error(self) -> bool:
+        """Whether the body of the response is a JSON-RPC error."""
+        if self.response is None or not self.has_json:
+            return False
+        try:
+            message = jsonrpc_message_adapter.validate_json(self.response.content, by_name=False)
+        except (httpx2.StreamError, ValidationError):
+            return False
+        return isinstance(message, JSONRPCError)
 
     @property
     def never_connected(self) -> bool:
@@ -51,6 +76,11 @@ class Exchange:
         if self.error is not None:
             return f"{plain_words(self.error)} ({url})"
         return f"HTTP {self.status}{_phrase(self.status or 0)} from {url}"
+
+
+def _content_type(response: httpx2.Response | None) -> str:
+    given = "" if response is None else response.headers.get("content-type", "")
+    return given.partition(";")[0].strip().lower()
 
 
 def _phrase(status: int) -> str:
@@ -90,10 +120,11 @@ class RecordingClient(httpx2.AsyncClient):
             if request.method != "POST":
                 raise
             return response
-        if exchange is not None and recorded and response.status_code >= 400:
-            exchange.status = response.status_code
-            exchange.is_json = response.headers.get("content-type", "").startswith("application/json")
-            _give_up(exchange)
+        if exchange is not None and recorded:
+            exchange.response = response
+            if response.status_code >= 400:
+                exchange.status = response.status_code
+                _give_up(exchange)
         return response
 
 

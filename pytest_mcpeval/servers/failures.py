@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _ENDING_SECONDS = 2.0
 _POLL_SECONDS = 0.01
 _MESSAGE_LENGTH = 500
+# mcp answers these itself, among the events of the server.
+_OWN_WORDS_ON_EVENTS = ("SSE stream ", "Failed to parse SSE message")
 
 
 class HandshakeTimeoutError(Exception):
@@ -39,18 +41,37 @@ async def call_error(
     """
     if exchange.failed:
         return _http_error(session, error, exchange)
-    if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
+    is_rejection = isinstance(error, MCPError) and _is_rejection(session, error, exchange)
+    if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED and not is_rejection:
         session.dead = True
         return await _broken(session, what)
     if _is_timeout(error, seconds, timeout):
         session.suspect = True
         return CallError("timeout", f"{what} was not answered within {timeout:g} s")
     if isinstance(error, MCPError):
-        return CallError("protocol", f"the server answered {what} with an error: {_rpc_words(error)}")
+        if not is_rejection:
+            return CallError("protocol", f"the answer to {what} breaks the protocol: {_own_words(error)}")
+        message = f"the server answered {what} with an error: {_rpc_words(error)}"
+        return CallError("protocol", message, is_rejection=True)
     if isinstance(error, ValidationError):
         return CallError("protocol", f"the answer to {what} breaks the protocol: {_first_problem(error)}")
     session.suspect = True
     return CallError("connection", f"{what} failed: {plain_words(error)}")
+
+
+def _is_rejection(session: Session, error: MCPError, exchange: Exchange) -> bool:
+    """Whether the error is one that the server sent, and not one that mcp made.
+
+    The code does not tell: any server may use those that mcp uses for its own.
+    """
+    transport = session.definition.transport
+    if transport == "module":
+        return not session.dead
+    if transport != "http":
+        return exchange.turned_down
+    if exchange.has_events:
+        return not error.message.startswith(_OWN_WORDS_ON_EVENTS)
+    return exchange.has_rpc_error
 
 
 def _is_timeout(error: Exception, seconds: float, timeout: float) -> bool:
@@ -69,8 +90,8 @@ def _http_error(session: Session, error: Exception, exchange: Exchange) -> CallE
     if status in (401, 403):
         return CallError("refused", words, http_status=status)
     session.suspect = True
-    if exchange.is_json and isinstance(error, MCPError) and error.code != types.INTERNAL_ERROR:
-        return CallError("protocol", _rpc_words(error, f"; {words}"), http_status=status)
+    if exchange.has_rpc_error and isinstance(error, MCPError):
+        return CallError("protocol", _rpc_words(error, f"; {words}"), http_status=status, is_rejection=True)
     return CallError("http", words, http_status=status)
 
 
@@ -126,6 +147,11 @@ def _start_reason(session: Session, error: BaseException, ending: Ending | None)
 
 def _rpc_words(error: MCPError, more: str = "") -> str:
     return f"{error.message[:_MESSAGE_LENGTH]} (JSON-RPC {error.code}{more})"
+
+
+def _own_words(error: MCPError) -> str:
+    # What mcp says of its own goes on with the words of a validator.
+    return error.message.partition("\n")[0][:_MESSAGE_LENGTH]
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -26,6 +26,7 @@ from pytest_mcpeval.servers.failures import HandshakeTimeoutError, call_error, s
 from pytest_mcpeval.servers.garbage import Garbage
 from pytest_mcpeval.servers.processes import ProcessFiles, launch
 from pytest_mcpeval.servers.tools import Tool
+from pytest_mcpeval.servers.watching import watched
 
 ResultT = TypeVar("ResultT")
 Send = Callable[[ClientSession], Awaitable[ResultT]]
@@ -107,10 +108,10 @@ class Session:
         definition = self.definition
         if definition.transport == "stdio":
             assert self.files is not None
-            return _stdio(definition, self.files)
+            return watched(_stdio(definition, self.files))
         if definition.transport == "http":
             return streamable_http(definition)
-        return legacy_sse(definition) if definition.transport == "sse" else self._in_process
+        return watched(legacy_sse(definition)) if definition.transport == "sse" else self._in_process
 
     def stop(self) -> None:
         """Let `keep_open` end."""
@@ -145,8 +146,8 @@ class Session:
                 await self.live().send_request(types.PingRequest(), types.EmptyResult)
         except MCPError as error:
             # Later protocol versions have no ping, and say so with HTTP 404.
-            known = not exchange.failed or (error.code == types.METHOD_NOT_FOUND and exchange.is_json)
-            return known and error.code != types.CONNECTION_CLOSED
+            known = not exchange.failed or (error.code == types.METHOD_NOT_FOUND and exchange.has_json)
+            return known and (error.code != types.CONNECTION_CLOSED or exchange.turned_down)
         except Exception:
             return False
         return True

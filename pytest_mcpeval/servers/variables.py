@@ -51,7 +51,8 @@ def _value(match: re.Match[str], definition: ServerDefinition, environ: Mapping[
     if value is None and default is None:
         raise ServerConfigError(
             f"{_prefix(definition)}server {definition.name!r} needs the environment variable {name} "
-            f"(in {where}), which is not set: set it, or write ${{{name}:-default}}"
+            f"(in {where}), which is not set",
+            f"set it, or write ${{{name}:-default}}",
         )
     return default if default is not None and not value else value or ""
 

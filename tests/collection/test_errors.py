@@ -23,6 +23,7 @@ tests:
     - {type: contains, value: x}
 """
 A_DAY = "expected a number of at most 86400"
+FIRST_CHECK = "tests[0].expected.validations[0]"
 STEPS = """\
 server: tiny
 tests:
@@ -104,13 +105,29 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
             '7: tests[0].expected: unknown key "validation" (did you mean "validations"?)',
         ),
         ("validations:", "expectedKeyword:", '7: tests[0].expected: unknown key "expectedKeyword"'),
-        ("type: contains", "type: contain", "8: unknown check type 'contain', did you mean \"contains\"?"),
-        ("type: contains", "typ: contains", "8: unknown key 'typ', did you mean \"type\"?"),
-        ("value: x", "valu: x", '8: unknown key "valu", did you mean "value"?'),
-        ("value: x", "value: 1", "8: expected text, found 1"),
-        ("type: contains, value: x", "type: matches_regex, pattern: (", "8: "),
-        ("type: contains, value: x", "not: {type: contain, value: x}", "8: unknown check type 'contain'"),
-        ("type: contains, value: x", "any_of: []", "8: any_of needs a list of at least one check"),
+        (
+            "type: contains",
+            "type: contain",
+            f"8: {FIRST_CHECK}.type: unknown check type 'contain', did you mean \"contains\"?",
+        ),
+        (
+            "type: contains",
+            "typ: contains",
+            f"8: {FIRST_CHECK}.typ: unknown key 'typ', did you mean \"type\"?",
+        ),
+        ("value: x", "valu: x", f'8: {FIRST_CHECK}.valu: unknown key "valu", did you mean "value"?'),
+        ("value: x", "value: 1", f"8: {FIRST_CHECK}.value: expected text, found 1"),
+        ("type: contains, value: x", "type: matches_regex, pattern: (", f"8: {FIRST_CHECK}.pattern: "),
+        (
+            "type: contains, value: x",
+            "not: {type: contain, value: x}",
+            f"8: {FIRST_CHECK}.not.type: unknown check type 'contain'",
+        ),
+        (
+            "type: contains, value: x",
+            "any_of: []",
+            f"8: {FIRST_CHECK}.any_of: any_of needs a list of at least one check",
+        ),
         (
             "- {type: contains, value: x}",
             "- has_citation",
@@ -235,8 +252,8 @@ def test_all_mistakes_of_a_file_at_once(project: Project, run: RunPytest) -> Non
     result.assert_outcomes(errors=2)
     result.stdout.re_match_lines(
         [
-            r"datasets/meaning.yaml:12: unknown check type 'nonsense'.*",
-            r"datasets/meaning.yaml:12: the key \"value\" is missing",
+            r"datasets/meaning.yaml:12: tests\[1\].*\[0\].type: unknown check type 'nonsense'.*",
+            r"datasets/meaning.yaml:12: tests\[1\].*\[1\].value: the key \"value\" is missing",
             r"datasets/meaning.yaml:13: duplicate id 'one': first used on line 3",
             r"datasets/meaning.yaml:16: unknown server 'nobody' \(defined: tiny\)",
             r"datasets/meaning.yaml:17: .*\"vaule\", did you mean \"value\".*",
@@ -289,23 +306,57 @@ def test_what_the_schema_sees_and_what_it_does_not_are_told_together(root: Path)
         "7: unknown tool alias 'shout'",
         "8: tests[0].difficulty: ",
         "9: unknown server 'nobody'",
-        "13: unknown check type 'contain'",
+        f"13: {FIRST_CHECK}.type: unknown check type 'contain'",
         "14: ",
         '15: tests[0].expected: unknown key "expectedKeyword"',
         "16: duplicate id 'one': first used on line 6",
         '18: tests[1]: unknown key "inptu"',
-        '19: the key "value" is missing',
+        '19: tests[1].expected.validations[0].value: the key "value" is missing',
         "21: tests[2].fixtures[0]: ",
         "23: ${later} is not captured",
         "25: '$.[' is not a JSONPath",
         '26: tests[2].steps[1]: unknown key "tol"',
         '27: tests[2].steps[1]: unknown key "captrue"',
-        "28: unknown check type 'nonsense'",
+        "28: tests[2].steps[1].expected.validations[0].type: unknown check type 'nonsense'",
     ]
     found = problems(root, EVERYTHING)
     assert len(found) == len(expected), found
     for line, start in zip(found, expected, strict=True):
         assert line.startswith(f"datasets/a.yaml:{start}")
+
+
+BESIDE_OTHERS = """\
+server: tiny
+tests:
+- id: one
+  tool: echo
+  input: {}
+  expected: {validations: [{type: contian, value: x}, {type: contian, value: x}]}
+- id: two
+  timeout: soon
+  tool: echo
+  steps:
+  - {tool: echo, resource: "x://", capture: {"1st": $.id, second: "$.["}}
+  - {resource: "x://", input: {text: x}, capture: {"2nd": $.id}}
+"""
+
+
+def test_no_mistake_hides_behind_another_beside_it(root: Path) -> None:
+    found = problems(root, BESIDE_OTHERS)
+    expected = [
+        "6: tests[0].expected.validations[0].type: unknown check type 'contian'",
+        "6: tests[0].expected.validations[1].type: unknown check type 'contian'",
+        "7: tests[1]: has both `steps` and `tool`",
+        "8: tests[1].timeout: expected a number",
+        '11: tests[1].steps[0].capture["1st"]: ',
+        "11: '$.[' is not a JSONPath",
+        "11: tests[1].steps[0]: needs exactly one of `tool`, `resource` or `prompt`, and has `tool` and `res",
+        '12: tests[1].steps[1].capture["2nd"]: ',
+        "12: tests[1].steps[1]: a resource takes no `input`",
+    ]
+    assert len(found) == len(expected), found
+    for line, start in zip(found, expected, strict=True):
+        assert line.startswith(f"datasets/a.yaml:{start}"), found
 
 
 def test_what_is_wrong_with_the_text_of_a_file_and_with_its_content_is_told_together(root: Path) -> None:
@@ -343,7 +394,7 @@ def test_rows_of_json_lines_tell_everything_together(root: Path) -> None:
         "2: duplicate id 'one'",
         "2: unknown server 'nobody'",
         '3: [2]: unknown key "tgas"',
-        "3: unknown check type 'contain'",
+        "3: [2].expected.validations[0].type: unknown check type 'contain'",
     )
     assert len(found) == len(starts), found
     for start in starts:

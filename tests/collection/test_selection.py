@@ -296,6 +296,7 @@ def unstarted(project: Project) -> Project:
 
 
 def test_a_plan_of_setups_starts_no_server(unstarted: Project, run: RunPytest) -> None:
+    unstarted.suite("a.yaml", case("one", fixtures=["tmp_path"]), gates={"pass_rate": 0.5})
     result = run("--setup-plan")
     assert not (unstarted.path / "started").exists()
     assert (result.ret, result.stdout.str().count("ERROR")) == (0, 0), result.outlines
@@ -307,11 +308,26 @@ def test_a_plan_of_setups_starts_no_server_with_workers(unstarted: Project) -> N
     assert (result.status, result.out.count("ERROR")) == (0, 0), result.out
 
 
+def test_setting_up_only_evaluates_no_gate(project: Project, run: RunPytest) -> None:
+    project.suite("a.yaml", case("one", fixtures=["tmp_path"]), gates={"pass_rate": 0.5})
+    result = run("--setup-only")
+    assert (result.ret, result.stdout.str().count("::gates::")) == (0, 0), result.outlines
+
+
 def test_a_fixture_that_does_not_exist(project: Project, run: RunPytest) -> None:
-    project.suite("a.yaml", case("one", fixtures=["nobody"]))
+    project.suite("a.yaml", case("one", fixtures=["nobody"]), case("two", fixtures=["tmp_pat"]))
     result = run()
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*ERROR at setup of one*", "*fixture 'nobody' not found*"])
+    result.assert_outcomes(errors=2)
+    words = "fixture 'tmp_pat' not found (did you mean \"tmp_path\"?); pytest --fixtures lists what there is"
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at setup of one*",
+            "datasets/a.yaml:*: fixture 'nobody' not found; pytest --fixtures lists what there is",
+            f"datasets/a.yaml:*: {words}",
+            "ERROR datasets/a.yaml::one - datasets/a.yaml:*: fixture 'nobody' not found*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*items.py*")
 
 
 def test_a_later_case_is_found_by_its_line(project: Project, run: RunPytest) -> None:

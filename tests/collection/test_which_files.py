@@ -284,6 +284,13 @@ def test_python_tests_run_beside_suites(project: Project, run: RunPytest) -> Non
     run().assert_outcomes(passed=3)
 
 
+def test_a_report_in_a_dataset_directory_is_no_data_file(project: Project, run: RunPytest) -> None:
+    project.suite("a.yaml", case("one"))
+    for _ in range(2):
+        run("--mcpeval-report=datasets/reports").assert_outcomes(passed=1)
+    assert (project.path / "datasets" / "reports" / "report.json").is_file()
+
+
 def test_unknown_shapes_in_a_dataset_directory_are_errors(project: Project, run: RunPytest) -> None:
     project.suite("a.yaml", case("one"))
     project.write("datasets/list.json", "[1, 2]")

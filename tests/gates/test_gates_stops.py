@@ -125,6 +125,27 @@ def test_control_c_before_anything_was_reported(tmp_path: Path, mode: Mode) -> N
     assert message(run) == "not evaluated: stopped after 0 of 2 cases"
 
 
+INTERRUPTING = """
+import pytest
+
+@pytest.fixture
+def interrupting():
+    raise KeyboardInterrupt("the disk is needed elsewhere")
+"""
+
+
+@SERIAL_AND_WORKERS
+def test_a_fixture_that_interrupts_the_run(tmp_path: Path, mode: Mode) -> None:
+    project = Project.at(tmp_path)
+    project.write("conftest.py", INTERRUPTING)
+    cases = [case(f"c{n}", fixtures=["interrupting"]) for n in range(4)]
+    project.suite("1.yaml", *cases, gates={"pass_rate": 1})
+    run = project.run(*mode, *REPORTS, "datasets")
+    assert run.status == 2
+    assert run.gates() == {"1::pass_rate": "not_evaluated"}
+    assert message(run) == "not evaluated: stopped after 0 of 4 cases"
+
+
 def _interrupted(project: Project, *arguments: str) -> Run:
     """A run that gets SIGINT once the tool `sleep` has begun."""
     process = subprocess.Popen(

@@ -106,6 +106,85 @@ def test_unset(mcpeval_client):
     pass
 """
 
+WRONG_CALLS = r"""
+import pytest
+
+
+def test_text(mcpeval_client):
+    mcpeval_client.call_tool("echo", "query")
+
+
+def test_list(mcpeval_client):
+    mcpeval_client.call_tool("echo", ["a"])
+
+
+def test_name(mcpeval_call):
+    mcpeval_call(3)
+
+
+def test_key(mcpeval_client):
+    mcpeval_client.call_tool("echo", {1: "x"})
+
+
+def test_uri(mcpeval_client):
+    mcpeval_client.read_resource(None)
+
+
+def test_prompt(mcpeval_client):
+    mcpeval_client.get_prompt("greet", {"number": 1})
+
+
+def test_time(mcpeval_client):
+    mcpeval_client.call_tool("echo", {"text": "x"}, timeout=-1)
+
+
+@pytest.mark.asyncio
+async def test_awaited(mcpeval_async_client):
+    await mcpeval_async_client.call_tool("echo", ["a"])
+
+
+def test_surrogate(mcpeval_client):
+    mcpeval_client.call_tool("echo", {"text": "\ud800"})
+
+
+def test_judged(mcpeval_expect):
+    mcpeval_expect(3).contains("x")
+
+
+@pytest.fixture
+def wrong_case(request):
+    request.node.add_marker(pytest.mark.mcpeval_case(tags=3, name=object()))
+
+
+def test_case(wrong_case, mcpeval_call):
+    raise AssertionError("not reached")
+
+
+def test_checks(request, mcpeval_call):
+    request.node.add_marker(pytest.mark.mcpeval_checks(containz="x"))
+    mcpeval_call("echo", text="x")
+
+
+def test_good(request, mcpeval_call):
+    request.node.add_marker(pytest.mark.mcpeval_case(tags=["late"]))
+    assert mcpeval_call("echo", text="x").text
+"""
+
+REFUSED = {
+    "text": "TypeError: the arguments of 'echo' are a mapping such as {\"query\": \"x\"}, found 'query'",
+    "list": "TypeError: the arguments of 'echo' are a mapping such as {\"query\": \"x\"}, found ['a']",
+    "name": "TypeError: the name of a tool is a text, found 3",
+    "key": "TypeError: the names of arguments are texts, found 1 in those of 'echo'",
+    "uri": "TypeError: the URI of a resource is a text, found None",
+    "prompt": "TypeError: the arguments of prompts are texts, found 1 as 'number'",
+    "time": "ValueError: timeout is a number of seconds above 0, found -1",
+    "awaited": "TypeError: the arguments of 'echo' are a mapping such as {\"query\": \"x\"}, found ['a']",
+    "surrogate": "CallError: the call of 'echo' cannot be sent: a text has half of a surrogate pair",
+    "judged": "TypeError: only a Response can be judged, or a text: found 3",
+    "case": "Failed: mcpeval_case: tags: expected a list of texts, found 3",
+    "checks": "Failed: mcpeval_checks: unknown check type 'containz', did you mean \"contains\"?",
+}
+
 DISTRIBUTIONS: Sequence[Sequence[str]] = ([], ["-n2"])
 ASYNCIO = ("-o", "asyncio_default_fixture_loop_scope=function")
 
@@ -121,6 +200,19 @@ def test_mistakes_in_markers_are_errors_of_collection(tmp_path: Path) -> None:
     assert run.out.count("test_wrong.py:7: mcpeval_checks: contains: ") == 1
     assert "Traceback" not in run.out
     assert "passed" not in run.last_line
+
+
+def test_a_call_or_a_marker_written_wrongly_fails_its_test_only(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write("test_wrong.py", WRONG_CALLS)
+    run = project.run(*ASYNCIO, "--mcpeval-report", "report", columns=250)
+    assert run.last_line.startswith(f"{len(REFUSED)} failed, 1 passed in"), run.out
+    for name, words in REFUSED.items():
+        assert words in run.line_with(f"FAILED test_wrong.py::test_{name} "), name
+    assert "python_client.py" not in run.out
+    cases = {found["id"]: found for found in run.report()["suites"]["test_wrong.py"]["cases"]}
+    assert {name for name, found in cases.items() if found["outcome"] == "passed"} == {"test_good"}
+    assert "late" in str(cases["test_good"])
 
 
 @pytest.mark.parametrize("options", DISTRIBUTIONS, ids=["serial", "n2"])

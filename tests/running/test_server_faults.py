@@ -24,11 +24,17 @@ FAULTS: dict[str, dict[str, Any]] = {
     "hangs": {"tool": "hang", "input": {}, "timeout": 0.5},
     "half-a-line": {"tool": "half", "input": {}},
     "unknown-tool": {"tool": "okk", "input": {}},
+    "empty": {"tool": "empty", "input": {}, "expected": {"validations": [{"type": "is_error"}]}},
 }
 SURVIVED: dict[str, dict[str, Any]] = {
     "garbage": {"tool": "garbage", "input": {}},
     "huge": {"tool": "huge", "input": {"size": 5_000_000}},
     "flood": {"tool": "flood", "input": {"megabytes": 5}},
+    "rejected": {
+        "tool": "rejects",
+        "input": {"code": -32000},
+        "expected": {"validations": [{"type": "is_error", "contains": "Rate limit"}]},
+    },
 }
 MODES: dict[str, tuple[str, ...]] = {"serial": (), "n0": ("-n0",), "n2": ("-n2",)}
 

@@ -162,6 +162,41 @@ def test_an_error_in_words_of_the_server(connections: Connections, faulty: Fault
     )
 
 
+REJECTED = '{"jsonrpc": "2.0", "id": ID, "error": {"code": -32000, "message": "Rate limit exceeded"}}'
+
+
+@pytest.mark.parametrize(
+    ("code", "content_type", "body", "reason", "is_rejection"),
+    [
+        (200, "application/json", REJECTED, "protocol", True),
+        (429, "application/json", REJECTED, "protocol", True),
+        (500, "application/json", REJECTED.replace("-32000", "-32603"), "protocol", True),
+        (200, "text/event-stream", f"event: message\ndata: {REJECTED}\n\n", "protocol", True),
+        (200, "text/event-stream", "event: message\ndata: no\n\n", "protocol", False),
+        (200, "text/event-stream", "event: ping\n\n", "connection", False),
+        (200, "text/html", "<html>", "protocol", False),
+        (200, "application/json", "", "protocol", False),
+        (200, "application/json", '{"detail": "Not Found"}', "protocol", False),
+        (404, "application/json", '{"detail": "Not Found"}', "http", False),
+        (202, "text/html", "", "protocol", False),
+    ],
+)
+def test_only_an_error_of_the_protocol_is_a_rejection(
+    connections: Connections,
+    faulty: FaultyHttp,
+    code: int,
+    content_type: str,
+    body: str,
+    reason: str,
+    is_rejection: bool,
+) -> None:
+    server = define(faulty.url)
+    error = call_error(connections, server, "says", code=code, content_type=content_type, body=body)
+    assert (error.reason, error.is_rejection) == (reason, is_rejection)
+    assert "\n" not in error.message
+    assert ("Rate limit exceeded" in error.message) == is_rejection
+
+
 @pytest.mark.parametrize("tool", ["reset", "cut"])
 def test_a_connection_reset_during_a_call(connections: Connections, faulty: FaultyHttp, tool: str) -> None:
     server = define(faulty.url)

@@ -15,7 +15,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_mcpeval.servers import CallError, Connection, Connections, ServerDefinition, ServerStartError
+from pytest_mcpeval.servers import (
+    CallError,
+    Connection,
+    Connections,
+    ServerConfigError,
+    ServerDefinition,
+    ServerStartError,
+)
 
 from .conftest import FAULT_SERVERS, GONE_SECONDS, Define, runs
 
@@ -169,15 +176,33 @@ def test_a_result_that_breaks_its_schema_is_an_answer(connections: Connections, 
     assert response.output_schema == connection.output_schema("broken_promise")
 
 
+@pytest.mark.parametrize("code", [-32000, -32001, -32601, -32603, 1])
+def test_a_rejection_leaves_the_server_running(connections: Connections, faulty: Define, code: int) -> None:
+    connection = connections.get(faulty())
+    with pytest.raises(CallError) as raised:
+        connection.call_tool("rejects", {"code": code})
+    assert (raised.value.reason, raised.value.is_rejection) == ("protocol", True)
+    assert raised.value.message == (
+        f"the server answered the call of 'rejects' with an error: Rate limit exceeded (JSON-RPC {code})"
+    )
+    assert connections.get(faulty()) is connection
+    assert connection.call_tool("ok").text == "ok"
+
+
+def test_an_empty_result_is_no_rejection(connections: Connections, faulty: Define) -> None:
+    error = call_error(connections, faulty, "empty")
+    assert (error.reason, error.is_rejection) == ("protocol", False)
+
+
 def test_an_answer_against_the_protocol(connections: Connections, faulty: Define) -> None:
     error = call_error(connections, faulty, "malformed")
-    assert error.reason == "protocol"
+    assert (error.reason, error.is_rejection) == ("protocol", False)
     assert error.message.startswith("the answer to the call of 'malformed' breaks the protocol: content")
 
 
 def test_all_pages_of_tools_are_listed(connections: Connections, faulty: Define) -> None:
     tools = connections.get(faulty()).list_tools()
-    assert len(tools) == 18
+    assert len(tools) == 20
     assert tools[0].name == "ok"
     assert tools[0].input_schema == {"type": "object"}
 
@@ -232,6 +257,19 @@ def test_a_start_is_tried_once(connections: Connections, tmp_path: Path) -> None
         "server 'broken' did not start (reported above): it exited with code 4 before it answered"
     )
     assert traces.read_text() == "x"
+
+
+def test_an_unset_variable_is_told_in_full_once(
+    connections: Connections, faulty: Define, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = faulty(env={"TOKEN": "${NO_SUCH_TOKEN}"})
+    problem = "server 'faulty' needs the environment variable NO_SUCH_TOKEN (in env.TOKEN), which is not set"
+    for words in (f"{problem}: set it, or write ${{NO_SUCH_TOKEN:-default}}", f"{problem} (reported above)"):
+        with pytest.raises(ServerConfigError) as raised:
+            connections.get(server)
+        assert str(raised.value) == words
+    monkeypatch.setenv("NO_SUCH_TOKEN", "x")
+    assert connections.get(server).call_tool("ok").text == "ok"
 
 
 def test_secrets_are_shown_as_their_names(faulty: Define) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
@@ -23,17 +23,26 @@ from pytest_mcpeval.kinds.scenario.schema import (
     StepModel,
     SuiteModel,
     XfailModel,
+    case_problem,
+    step_problem,
 )
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused
 from pytest_mcpeval.loading.salvage import held
-from pytest_mcpeval.loading.schema import validate
+from pytest_mcpeval.loading.schema import dotted, validate
 from pytest_mcpeval.loading.wording import closest, suggestion
 from pytest_mcpeval.merging import merge
 
 Keys = tuple[str | int, ...]
 
 _ROWS = TypeAdapter(list[CaseModel])
+
+
+class CombinationProblem(Protocol):
+    """What is wrong with the keys of a mapping taken together, or None."""
+
+    def __call__(self, given: Mapping[str, Any], *, says_what_lacks: bool) -> str | None:
+        """Judge a mapping; a key with null is one that is not there."""
 
 
 def load_suite(document: Document, place: Place, registry: CheckRegistry) -> Suite[ScenarioSpec]:
@@ -110,7 +119,23 @@ class _Loader:
         self._find_duplicate_ids(tests)
         self._check_gates()
         self._check_cases(tests)
+        self._check_combinations()
         return self.problems
+
+    def _check_combinations(self) -> None:
+        """What keys say together, where a mistake in one of them kept the schema from seeing it."""
+        rows: Any = self.document.data
+        rows = rows.get(self.at[0]) if self.at and isinstance(rows, dict) else rows
+        for at, row in _mappings((), rows):
+            self._check_combination((*self.at, *at), row, case_problem)
+            for step_at, step in _mappings((*at, "steps"), row.get("steps")):
+                self._check_combination((*self.at, *step_at), step, step_problem)
+
+    def _check_combination(self, at: Keys, row: Mapping[str, Any], problem_of: CombinationProblem) -> None:
+        # What seems to be missing may be what is misspelt.
+        problem = problem_of(row, says_what_lacks=False) if at in self._mistakes else None
+        if problem is not None:
+            self._problem(*at, message=f"{dotted(at)}: {problem}")
 
     def suite(self, tests: Sequence[CaseModel]) -> Suite[ScenarioSpec]:
         self._find_duplicate_ids(tests)
@@ -242,7 +267,8 @@ class _Loader:
                     self.registry.parse(rule)
                 except CheckSpecError as error:
                     for path, message in error.problems:
-                        self._problem(*place, "expected", "validations", index, *path, message=message)
+                        keys = (*place, "expected", "validations", index, *path)
+                        self._problem(*keys, message=f"{dotted(keys)}: {message}")
 
     def _check_server(self, at: Keys, model: CaseModel) -> None:
         servers = self.place.servers
@@ -268,6 +294,13 @@ class _Loader:
         """Where a setting comes from, when it is not this file."""
         origin = None if setting in self.own_settings else self.place.origins.get(setting)
         return f"; `{setting}` comes from {origin}" if origin else ""
+
+
+def _mappings(at: Keys, entries: Any) -> Iterator[tuple[Keys, dict[str, Any]]]:
+    """The mappings in what should be a list of them, each with its path."""
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, dict):
+            yield (*at, index), entry
 
 
 def _setting_meant(key: str) -> str | None:

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 KEPT_CHARACTERS = 1_000_000
 """How much of an answer's text, and of its structured content as JSON, a sample keeps."""
 
-REJECTIONS = ("protocol", "unknown_tool")
-"""Why a call brought no answer, when it was the server that turned it down."""
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -80,7 +77,7 @@ def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answe
     try:
         response = _response(step, arguments, captured, connection)
     except CallError as error:
-        if error.reason not in REJECTIONS or not allows_error(step.checks):
+        if not error.is_rejection or not allows_error(step.checks):
             return Answer(arguments, error=error, stderr_tail=error.stderr_tail, connection=connection)
         response = Response(error.message, is_error=True, latency_ms=(perf_counter() - started) * 1000)
     problems: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
@@ -68,6 +69,29 @@ class ExpectedModel(_Model):
         return self
 
 
+def step_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> str | None:
+    """What is wrong with the keys of a step taken together; None stands for a key that is not there."""
+    targets = [name for name in ("tool", "resource", "prompt") if given.get(name) is not None]
+    if len(targets) > 1 or (says_what_lacks and not targets):
+        found = " and ".join(f"`{name}`" for name in targets) or "none of them"
+        return f"needs exactly one of `tool`, `resource` or `prompt`, and has {found}"
+    if given.get("resource") is not None and given.get("input"):
+        return "a resource takes no `input`; put its parameters into the URI"
+    return None
+
+
+def case_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> str | None:
+    """What is wrong with the keys of a case taken together; None stands for a key that is not there."""
+    single = ("tool", "input", "expected")
+    if given.get("steps") is not None:
+        both = next((name for name in single if given.get(name) is not None), None)
+        return both and f"has both `steps` and `{both}`; move `{both}` into a step"
+    missing = " and ".join(f"`{name}`" for name in single if given.get(name) is None)
+    if says_what_lacks and missing:
+        return f"lacks {missing} (or give `steps` instead of `tool`, `input` and `expected`)"
+    return None
+
+
 class StepModel(_Model):
     """One call of a case of several: a tool, a resource or a prompt."""
 
@@ -81,12 +105,8 @@ class StepModel(_Model):
 
     @model_validator(mode="after")
     def _has_one_target(self) -> StepModel:
-        targets = [name for name in ("tool", "resource", "prompt") if getattr(self, name) is not None]
-        if len(targets) != 1:
-            found = " and ".join(f"`{name}`" for name in targets) or "none of them"
-            raise ValueError(f"needs exactly one of `tool`, `resource` or `prompt`, and has {found}")
-        if self.resource is not None and self.input:
-            raise ValueError("a resource takes no `input`; put its parameters into the URI")
+        if problem := step_problem(vars(self)):
+            raise ValueError(problem)
         return self
 
 
@@ -113,18 +133,10 @@ class CaseModel(_Model):
 
     @model_validator(mode="after")
     def _is_one_call_or_steps(self) -> CaseModel:
-        single = {"tool": self.tool, "input": self.input, "expected": self.expected}
-        if self.steps is not None:
-            both = [name for name, value in single.items() if value is not None]
-            if both:
-                raise ValueError(f"has both `steps` and `{both[0]}`; move `{both[0]}` into a step")
-            if not any(step.expected for step in self.steps):
-                raise ValueError("none of its `steps` has `expected`, so the case could never fail")
-            return self
-        missing = [name for name, value in single.items() if value is None]
-        if missing:
-            words = " and ".join(f"`{name}`" for name in missing)
-            raise ValueError(f"lacks {words} (or give `steps` instead of `tool`, `input` and `expected`)")
+        if problem := case_problem(vars(self)):
+            raise ValueError(problem)
+        if self.steps is not None and not any(step.expected for step in self.steps):
+            raise ValueError("none of its `steps` has `expected`, so the case could never fail")
         return self
 
 

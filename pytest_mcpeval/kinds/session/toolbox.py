@@ -254,7 +254,8 @@ class Toolbox:
     def _connected(self, entry_id: str, name: str, target: CallTarget) -> Connection:
         if target.scope is None:
             self._completed(entry_id, "error:unknown_server")
-            raise CallError("unknown_tool", f"no attached server has the tool {name[:80]!r}")
+            message = f"no attached server has the tool {name[:80]!r}"
+            raise CallError("unknown_tool", message, is_rejection=True)
         try:
             return self._guard.connection(target.server)
         except BaseException as error:

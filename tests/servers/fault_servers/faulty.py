@@ -16,6 +16,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 Result = dict[str, Any]
+
+
+class RejectedError(Exception):
+    """Answered as a JSON-RPC error; its argument is the code."""
+
+
 _output = threading.Lock()
 
 
@@ -96,6 +102,14 @@ def malformed(_: Result) -> Result:
     return {"content": "a string is no list of blocks"}
 
 
+def rejects(arguments: Result) -> Result:
+    raise RejectedError(arguments["code"])
+
+
+def empty(_: Result) -> Result:
+    return {}
+
+
 def mixed(_: Result) -> Result:
     return {
         "content": [
@@ -146,7 +160,7 @@ TOOLS: dict[str, Callable[[Result], Result]] = {
     tool.__name__: tool
     for tool in (
         ok, pid, exit_3, segfault, hang, garbage, half, huge, flood, fails, broken_promise, malformed, mixed,
-        environment, leave_grandchild, announce, meet, cancelled,
+        environment, leave_grandchild, announce, meet, cancelled, rejects, empty,
     )
 }  # fmt: skip
 # These block; every other tool is answered in order, by the one thread that reads.
@@ -184,7 +198,10 @@ def answer(message: dict[str, Any]) -> None:
         case "tools/list":
             write(reply | {"result": listed(params)})
         case "tools/call" if params["name"] in TOOLS:
-            write(reply | {"result": TOOLS[params["name"]](params.get("arguments") or {})})
+            try:
+                write(reply | {"result": TOOLS[params["name"]](params.get("arguments") or {})})
+            except RejectedError as error:
+                write(reply | {"error": {"code": error.args[0], "message": "Rate limit exceeded"}})
         case "tools/call":
             write(reply | {"error": {"code": -32602, "message": f"Unknown tool: {params['name']}"}})
         case method:

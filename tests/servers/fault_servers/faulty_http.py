@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "ping":
                 return self._result(message, {})
             case "tools/list":
-                names = ["ok", "status", "json_status", "reset", "cut", "never", "forget"]
+                names = ["ok", "status", "json_status", "reset", "cut", "never", "forget", "says", "rejects"]
                 tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
                 return self._result(message, {"tools": tools})
             case "tools/call":
@@ -114,6 +114,11 @@ class _Handler(BaseHTTPRequestHandler):
                 result = {"content": [{"type": "text", "text": "x" * arguments["size"]}]}
                 reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
                 self._answer(200, f"event: message\ndata: {reply}\n\n".encode(), "text/event-stream")
+            case "says":
+                said = arguments["body"].replace("ID", str(message["id"]))
+                self._answer(arguments.get("code", 200), said.encode(), arguments["content_type"])
+            case "rejects":
+                self._error(message, 200, arguments["code"], "Rate limit exceeded")
             case "never":
                 self.server.released.wait()
             case "forget":

@@ -62,7 +62,8 @@ def has_citation(parameters: NoParameters, response: Response) -> Verdict:
 def confidence_above(parameters: Threshold, response: Response) -> Verdict:
     """The reported confidence is `threshold` or higher.
 
-    A text that reports no confidence counts as 0.
+    It is the number after the first `"confidence":` that has one, wherever in the text that is, with its
+    decimals: 85.5 is 85.5, and 0.95 is not 0. A text that reports no confidence counts as 0.
     """
     reported = reported_number(response.text, "confidence")
     return _at_least("confidence", reported, parameters.threshold, {"confidence": reported or 0})
@@ -86,7 +87,7 @@ def confidence_below(parameters: Threshold, response: Response) -> Verdict:
 def sources_count(parameters: SourcesCount, response: Response) -> Verdict:
     """The answer reports `min` sources or more.
 
-    A text that reports no `sourcesUsed` counts as 0.
+    It is the number after the first `"sourcesUsed":` that has one. A text that reports none counts as 0.
     """
     reported = reported_number(response.text, "sourcesUsed")
     return _at_least("sourcesUsed", reported, parameters.min, {"sourcesUsed": reported or 0})

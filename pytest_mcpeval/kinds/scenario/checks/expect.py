@@ -62,6 +62,11 @@ class Expect:
     """
 
     def __init__(self, response: Response, registry: CheckRegistry = BUILTIN) -> None:
+        __tracebackhide__ = True
+        if not isinstance(response, Response):
+            raise TypeError(
+                f"only a Response can be judged, or a text: found {shortened(repr(response), 80)}"
+            )
         self.response = response
         self.checks: list[Check] = []
         self._registry = registry

@@ -28,6 +28,7 @@ def is_error(parameters: IsError, response: Response) -> Verdict:
 
     A call that the server rejects with an error of the protocol, such as one of a tool or resource that does
     not exist, is an error too: the text is then the message.
+    What breaks the protocol, such as a page of HTML, an empty body or an HTTP status alone, is no answer.
     """
     if not response.is_error:
         return failed(f"no tool error: {quoted(response.text)}")

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import allows_error
 from pytest_mcpeval.kinds.scenario.placeholders import filled, with_captured
-from pytest_mcpeval.kinds.scenario.run import REJECTIONS, evaluated
+from pytest_mcpeval.kinds.scenario.run import evaluated
 from pytest_mcpeval.kinds.session.execution.spec import Step
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
 from pytest_mcpeval.kinds.targets.functions import described
@@ -83,7 +83,7 @@ def _called(step: Step, arguments: Mapping[str, Any], script: _Script) -> Respon
     try:
         return script.toolbox.call_now(step.tool, arguments, timeout=step.timeout)
     except CallError as error:
-        if error.reason not in REJECTIONS or not allows_error(step.checks):
+        if not error.is_rejection or not allows_error(step.checks):
             raise
         return Response(error.message, is_error=True)
 
