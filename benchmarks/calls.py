@@ -40,7 +40,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds and fewer calls that take long")
     options = parser.parse_args()
-    rounds = 3 if options.quick else 7
+    rounds = 5 if options.quick else 7
     with tempfile.TemporaryDirectory() as directory:
         overhead_holds = overhead(Path(directory), rounds)
     with tempfile.TemporaryDirectory() as directory:
