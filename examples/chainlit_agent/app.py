@@ -14,6 +14,12 @@ async def find_leader(team: str) -> str:
     return LEADERS[team]
 
 
+@cl.on_chat_start
+async def greet() -> None:
+    """Show that the page is connected: what is typed before that is lost."""
+    await cl.Message(content="Whom do you look for?").send()
+
+
 @cl.on_message
 async def answer(message: cl.Message) -> None:
     """Stream the answer, as agents do."""

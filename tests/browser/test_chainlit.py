@@ -85,6 +85,8 @@ def test_an_agent_on_chainlit(tmp_path: Path, chainlit: str, npm_programs: None,
         case("wrong", text="Who leads Research?", final_response_contains="Ada Lovelace leads Research."),
         access={"url": chainlit},
         interaction={
+            # The greeting comes once the page is connected; what is entered earlier gets no answer.
+            "preconditions": [{"action": "click", "selector": "[data-step-type=assistant_message]"}],
             "input_selector": "#chat-input",
             "response_wait_ms": 60_000,
             "response_ready": {"selector": "[data-step-type=assistant_message] [role=article]"},
