@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pytest_mcpeval.baseline import digest_of
 from pytest_mcpeval.kinds.agent.outcomes import rule_of
@@ -19,15 +19,7 @@ Transition = Literal[
     "removed",
     "unchanged",
 ]
-TRANSITIONS: tuple[Transition, ...] = (
-    "newly_passing",
-    "newly_failing",
-    "turned_out_failing",
-    "newly_inconclusive",
-    "introduced",
-    "removed",
-    "unchanged",
-)
+TRANSITIONS: tuple[Transition, ...] = get_args(Transition)
 
 NOW: Mapping[str, Transition] = {
     "passed": "newly_passing",
