@@ -98,17 +98,38 @@ class Submission:
         return bool(asked) or traffic.has_new(self._page.requests(), sent_only=True)
 
     def wait(self) -> list[str]:
-        """Wait for the answer: until `response_ready`, at most `response_wait_ms` since Enter; remarks."""
+        """Wait for the answer: until `response_ready`, at most `response_wait_ms` since Enter; remarks.
+
+        Raises:
+            PageError: The page still holds the text, and nothing of it has changed: what it sent when Enter
+                was pressed was something else, such as a page that was just connecting.
+        """
         bound, ready = self._directive.response_wait_ms, self._directive.response_ready
         if ready is None:
             self._pause(max(0, bound - self._elapsed()))
+            self._require_change()
             return []
         while self._elapsed() < bound:
             if self._is_ready(self._changes(), ready):
                 self._page.command("end_watch")
                 return []
             self._pause(min(POLL_MS, max(1, bound - self._elapsed())))
+        self._require_change()
         return [f"response_ready did not come true within response_wait_ms ({bound} ms){self._hint(ready)}"]
+
+    def _require_change(self) -> None:
+        try:
+            changes = self._page.command("changes")
+        except PageError:
+            return
+        if changes and changes["input_holds"] and not changes["grown"] and changes["quiet_ms"] is None:
+            bound = self._directive.response_wait_ms
+            raise PageError(
+                f"nothing on the page changed within response_wait_ms ({bound} ms), and the input "
+                f"{self._selector} still holds the text: the page ignored Enter, or answers later than that. "
+                "If it was still connecting, a `click` in interaction.preconditions on what shows the "
+                "connection waits for it; if it is slow, raise response_wait_ms"
+            )
 
     def _is_ready(self, changes: dict[str, Any], ready: ResponseReady) -> bool:
         if ready.selector is not None:

@@ -154,7 +154,8 @@ KEEPING = """<!doctype html><p id="log"></p><textarea id="input"></textarea><scr
 setInterval(async () => (await fetch("/poll")).text(), 150);
 document.querySelector("#input").addEventListener("keydown", async (event) => {
   event.preventDefault();
-  await fetch(`/held?q=${event.target.value}`);
+  const response = await fetch(`/held?q=${event.target.value}`);
+  document.querySelector("#log").append(`status ${response.status}`);
 });
 </script>"""
 
@@ -197,10 +198,30 @@ def test_a_page_that_keeps_the_text_and_asks_its_server(visit: MakeVisit, site: 
 
     site.on_request = hold
     site.pages["/keeping"] = KEEPING
-    made = visit("/keeping")
-    assert made.result.error is None
+    made = visit("/keeping", response_wait_ms=4_000)
+    assert "status " in made.answer
     assert made.result.notes == ()
     assert [path for path, _ in site.seen].count("/held") == 1
+
+
+CONNECTING = """<!doctype html><textarea id="input"></textarea><script>
+document.querySelector("#input").addEventListener("keydown", (event) => {
+  if (event.key === "Enter") { event.preventDefault(); fetch("/connect", {method: "POST"}); }
+});
+</script>"""
+
+
+@pytest.mark.parametrize("ready", [None, ResponseReady(selector="#answer")], ids=["no sign", "sign"])
+def test_a_page_that_only_connects_when_enter_is_pressed_is_an_error(
+    visit: MakeVisit, site: Site, ready: ResponseReady | None
+) -> None:
+    site.pages["/connecting"] = CONNECTING
+    made = visit("/connecting", response_wait_ms=1_500, response_ready=ready)
+    assert made.error.startswith(
+        "wait: nothing on the page changed within response_wait_ms (1500 ms), and the"
+    )
+    assert "interaction.preconditions" in made.error
+    assert made.result.completed == STEPS[:6]
 
 
 @by_one_driver
