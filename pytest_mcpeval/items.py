@@ -53,6 +53,8 @@ ACTING_MARKERS = frozenset(
 WORDS_OF_EXPRESSIONS = frozenset({"and", "or", "not", "None", "True", "False"})
 """What ``-m`` reads as something else than a marker."""
 
+NO_TRAIT_MARKERS = ACTING_MARKERS | WORDS_OF_EXPRESSIONS
+
 NOT_IN_MARKERS = re.compile(r"[^\w+.\[\]\\/-]+")
 """What neither ``-m`` nor the registration of a marker can express; a hyphen stands for it."""
 
@@ -192,11 +194,18 @@ def _function_taking(fixtures: tuple[str, ...]) -> Callable[..., None]:
 
 
 def _marker_names(cases: Iterable[Case[Any]]) -> list[str]:
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for value in (value for case in cases for value in case.traits.values()):
-        found.update(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))
-    names = dict.fromkeys(NOT_IN_MARKERS.sub("-", name).strip("-").lstrip("_") for name in found)
-    return [name for name in names if name and name not in ACTING_MARKERS | WORDS_OF_EXPRESSIONS]
+        for trait in value if isinstance(value, (tuple, list)) else (value,):
+            names[_marker_name(trait)] = None
+    return [name for name in names if name]
+
+
+@cache
+def _marker_name(trait: str) -> str:
+    """The marker that a trait becomes; empty for none. Of many cases, few traits differ."""
+    name = NOT_IN_MARKERS.sub("-", trait).strip("-").lstrip("_")
+    return "" if name in NO_TRAIT_MARKERS else name
 
 
 @cache

@@ -32,17 +32,19 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
     """Judge every suite that was collected, and bless baselines when asked to."""
     results = [_result(runtime, ledger, ledger.selections[key], state) for key in sorted(ledger.selections)]
     concluded = _concluded(runtime, results)
+    judged = {result.selection.kind for result in results}
+    kinds = [runtime.kind(name) for name in runtime.kinds if name in judged]
     blessing = bless(runtime, results, state) if runtime.settings.bless else Blessing(results)
     return Evaluation(
         suites=blessing.suites,
         tables=[
-            *(table for kind in runtime.kinds.values() for table in _tables(runtime, kind, results)),
+            *(table for kind in kinds for table in _tables(runtime, kind, results)),
             _repeated(results),
         ],
         verdict=_verdict(blessing, state, concluded.gates),
         notes=[*concluded.notes, *blessing.notes],
         session_gates=[*concluded.gates, *blessing.gates],
-        charts=[chart for kind in runtime.kinds.values() for chart in _charts(kind, ledger)],
+        charts=[chart for kind in kinds for chart in _charts(kind, ledger)],
     )
 
 

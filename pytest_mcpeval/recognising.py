@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from typing import Any
 
-from pytest_mcpeval.kinds.base import Kind, Shape
+from pytest_mcpeval.kinds.shape import KindShape, Shape
 from pytest_mcpeval.loading import DataFileError, Document, Problem
 from pytest_mcpeval.loading.wording import closest, likeness, shown, suggestion
 
@@ -16,8 +16,8 @@ REPORT_KEYS = {"version", "verdict", "gates", "suites", "run"}
 LEAVE_ALONE = "or leave the file alone with the ini key mcpeval_ignore"
 
 
-def recognise(document: Document, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[Any], Shape]:
-    """The kind of a document, and whether it holds cases.
+def recognise(document: Document, kinds: Mapping[str, KindShape]) -> tuple[str, Shape]:
+    """The name of the kind of a document, and whether it holds cases.
 
     It says so itself, or its name does, or what is in it.
 
@@ -26,14 +26,14 @@ def recognise(document: Document, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[
     """
     declared = document.data.get("kind") if isinstance(document.data, dict) else None
     if isinstance(declared, str) and declared in kinds:
-        return kinds[declared], kinds[declared].recognise(document.data) or "suite"
+        return declared, kinds[declared].recognise(document.data) or "suite"
     for kind in kinds.values():
         shape = kind.recognise(document.data)
         if shape is not None:
-            return kind, shape
+            return kind.name, shape
     for kind in kinds.values():
         if any(fnmatch(document.path.name, pattern) for pattern in kind.file_names):
-            return kind, "suite"
+            return kind.name, "suite"
     raise DataFileError([_unknown_kind(document, kinds) or _unknown_shape(document, kinds)])
 
 
@@ -42,7 +42,7 @@ def is_report(data: Any) -> bool:
     return isinstance(data, dict) and data.keys() == REPORT_KEYS
 
 
-def _unknown_kind(document: Document, kinds: Mapping[str, Kind[Any]]) -> Problem | None:
+def _unknown_kind(document: Document, kinds: Mapping[str, KindShape]) -> Problem | None:
     if not isinstance(document.data, dict) or "kind" not in document.data:
         return None
     found = document.data["kind"]
@@ -51,7 +51,7 @@ def _unknown_kind(document: Document, kinds: Mapping[str, Kind[Any]]) -> Problem
     return document.problem("kind", message=message)
 
 
-def _unknown_shape(document: Document, kinds: Mapping[str, Kind[Any]]) -> Problem:
+def _unknown_shape(document: Document, kinds: Mapping[str, KindShape]) -> Problem:
     known = "; ".join(kind.shape_description for kind in kinds.values())
     words = f"no known shape of data file. Known: {known}. Add the missing key, say `kind:`, {LEAVE_ALONE}"
     if isinstance(document.data, dict) and "mcpServers" in document.data:

@@ -12,7 +12,7 @@ import pytest
 from pytest_mcpeval.browser.announcing import keep_standard_error
 from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
-from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.python_judging import PythonCases
 from pytest_mcpeval.reporting import Reporter
@@ -65,7 +65,7 @@ def take_part(config: pytest.Config) -> None:
 def _runtime(config: pytest.Config) -> Runtime:
     try:
         checks = BUILTIN.with_types(_flat(config.hook.pytest_mcpeval_checks()))
-        kinds = registered_kinds(checks, _flat(config.hook.pytest_mcpeval_kinds()))
+        kinds = Kinds(checks, _flat(config.hook.pytest_mcpeval_kinds()))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
     return Runtime(settings_from(config), kinds, checks)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pytest_mcpeval.ahead import Ahead
 from pytest_mcpeval.baseline import is_baseline
-from pytest_mcpeval.kinds.base import Kind, SettingsFile, Suite
+from pytest_mcpeval.kinds.base import SettingsFile
 from pytest_mcpeval.loading import DataFileError, Problem, UnsoundDocumentError, load
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
 from pytest_mcpeval.recognising import is_report, recognise
@@ -19,6 +19,8 @@ from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.text import visible
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.kinds import Kinds
+    from pytest_mcpeval.kinds.base import Kind, Suite
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.servers.connection import Connection
@@ -44,9 +46,9 @@ class Runtime:
     run in this process.
     """
 
-    def __init__(self, settings: Settings, kinds: Mapping[str, Kind[Any]], checks: CheckRegistry) -> None:
+    def __init__(self, settings: Settings, kinds: Kinds, checks: CheckRegistry) -> None:
         self.settings = settings
-        self.kinds = dict(kinds)
+        self.kinds = kinds
         self.checks = checks
         self.project_files = ProjectFiles(settings.rootdir, self.kinds)
         self.ahead = Ahead(self)
@@ -120,12 +122,13 @@ class Runtime:
         if is_baseline(document.data) or is_report(document.data):
             self._check_not_named(document)
             return None
-        kind, shape = recognise(document, self.kinds)
+        name, shape = recognise(document, self.kinds.shapes)
         if shape == "support":
             self._check_not_named(document)
             return None
-        if kind.is_read_by_another(document, self.settings.rootdir):
+        if self.kinds.shapes[name].is_read_by_another(document, self.settings.rootdir):
             return None
+        kind = self.kinds[name]
         place = self.project_files.place(document.path, self.key(document.path), kind)
         return kind.load(document, replace(place, overrides=self.settings.overrides.get(kind.name, {})))
 

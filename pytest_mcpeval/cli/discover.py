@@ -65,14 +65,14 @@ def run(options: argparse.Namespace) -> int:
 
 def manifests(root: Path) -> Iterator[Path]:
     """The files below a directory that have the name of a manifest, sorted."""
-    from pytest_mcpeval.kinds.agent.kind import FILE_NAMES
+    from pytest_mcpeval.kinds.agent.shape import AgentShape
 
     for directory, names, files in os.walk(root):
         names[:] = sorted(
             name for name in names if not name.startswith(".") and not Path(directory, name).is_symlink()
         )
         for name in sorted(files):
-            if any(fnmatch(name, pattern) for pattern in FILE_NAMES):
+            if any(fnmatch(name, pattern) for pattern in AgentShape.file_names):
                 yield Path(directory, name)
 
 

@@ -47,13 +47,11 @@ def kind_schema(name: str) -> Schema:
     Raises:
         KeyError: No kind has a file of that name.
     """
-    from pytest_mcpeval.kinds import registered_kinds
+    from pytest_mcpeval.kinds import Kinds
     from pytest_mcpeval.kinds.fields import PROVENANCE
     from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 
-    models = {
-        key: kind.file_models[key] for kind in registered_kinds(BUILTIN).values() for key in kind.file_models
-    }
+    models = {key: kind.file_models[key] for kind in Kinds(BUILTIN).values() for key in kind.file_models}
     schema = _schema_of(models[name])
     schema["patternProperties"] = {f"^{PROVENANCE}": {}}
     return {"$schema": DIALECT, **schema, "title": f"pytest-mcpeval: {name}"}
@@ -69,7 +67,7 @@ def agent_schema() -> Schema:
 
 def project_schema() -> Schema:
     """The schema of ``mcpeval.yaml``."""
-    from pytest_mcpeval.kinds import registered_kinds
+    from pytest_mcpeval.kinds import Kinds
     from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 
     definitions: Schema = {"server": _server()}
@@ -80,7 +78,7 @@ def project_schema() -> Schema:
             "additionalProperties": {"$ref": "#/$defs/server"},
         }
     }
-    for name, kind in registered_kinds(BUILTIN).items():
+    for name, kind in Kinds(BUILTIN).items():
         # Models of several kinds have the same names.
         entry = _schema_of(kind.settings_model, f"{name}.")
         definitions |= entry.pop("$defs", {})

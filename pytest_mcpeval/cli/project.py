@@ -21,13 +21,13 @@ def root_directory(start: Path) -> Path:
 
 def runtime_at(root: Path) -> Runtime:
     """What the plugin knows in a session with this root directory, without conftest files and ini keys."""
-    from pytest_mcpeval.kinds import registered_kinds
+    from pytest_mcpeval.kinds import Kinds
     from pytest_mcpeval.kinds.scenario.checks import BUILTIN
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.settings import Settings
 
     settings = Settings(rootdir=root, datasets=(root / "datasets",))
-    return Runtime(settings, registered_kinds(BUILTIN), BUILTIN)
+    return Runtime(settings, Kinds(BUILTIN), BUILTIN)
 
 
 def shown(path: Path) -> str:

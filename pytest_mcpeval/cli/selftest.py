@@ -112,10 +112,10 @@ def _may_be_spoilt(file: Path, runtime: Runtime) -> bool:
     if is_baseline(document.data):
         return False
     try:
-        kind, shape = recognise(document, runtime.kinds)
+        kind, shape = recognise(document, runtime.kinds.shapes)
     except DataFileError:
         return False
-    return shape == "suite" and kind.name in ("retrieval", "security")
+    return shape == "suite" and kind in ("retrieval", "security")
 
 
 def _proven(suite: RetrievalSuite | SecuritySuite, root: Path) -> int:

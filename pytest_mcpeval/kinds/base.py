@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches
+from pytest_mcpeval.kinds.shape import KindShape
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.text import indented
@@ -26,15 +27,12 @@ if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.tables import Table
 
-__all__ = ["Case", "CaseMarks", "Kind", "Place", "SettingsFile", "Shape", "SkipIfEnv", "Suite", "TargetError"]
+__all__ = ["Case", "CaseMarks", "Kind", "Place", "SettingsFile", "SkipIfEnv", "Suite", "TargetError"]
 
 SpecT = TypeVar("SpecT")
 
 SHOWN_LINES = 7
 """Of a case, in the text on its failure."""
-
-Shape = Literal["suite", "support"]
-"""A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
 
 
 @dataclass(frozen=True)
@@ -120,16 +118,9 @@ class TargetError(Exception):
     """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people."""
 
 
-class Kind(ABC, Generic[SpecT]):
+class Kind(KindShape, Generic[SpecT]):
     """A family of suites. File → case → sample → metrics → gates → tables, one method for each step."""
 
-    name: ClassVar[str]
-    shape_description: ClassVar[str]
-    """One line for people: how a document of this kind looks, such as ``a `tests:` list (scenario)``."""
-    shape_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
-    file_names: ClassVar[tuple[str, ...]] = ()
-    """Patterns of names: a document of no known shape that has such a name is of this kind."""
     settings_model: ClassVar[type[BaseModel]]
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
     settings_key: ClassVar[str | None] = None
@@ -138,14 +129,6 @@ class Kind(ABC, Generic[SpecT]):
     """Whether the environment variable in which pytest names the item that runs says nothing meanwhile."""
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
     """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
-
-    @abstractmethod
-    def recognise(self, data: Any) -> Shape | None:
-        """Whether a document has this kind's shape."""
-
-    def is_read_by_another(self, document: Document, root: Path) -> bool:
-        """Whether a document of this kind's shape is part of another data file's suite, and none itself."""
-        return False
 
     @abstractmethod
     def load(self, document: Document, place: Place) -> Suite[SpecT]:

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from pytest_mcpeval.cli import main
 from pytest_mcpeval.cli.schema import NAMES
-from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import load
 from tests.agent.captured_runs import case as agent_case
@@ -172,7 +172,7 @@ def test_what_is_no_golden_set(data: Any, validator: Schemas) -> None:
 
 
 def test_every_file_that_a_kind_describes_can_be_asked_for() -> None:
-    described = {name for kind in registered_kinds(BUILTIN).values() for name in kind.file_models}
+    described = {name for kind in Kinds(BUILTIN).values() for name in kind.file_models}
     assert described <= set(NAMES)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.runtime import Runtime
@@ -16,7 +16,7 @@ from pytest_mcpeval.settings import Settings
 def runtime_at(rootdir: Path) -> Runtime:
     """A runtime with the usual dataset directory and nothing loaded."""
     settings = Settings(rootdir=rootdir, datasets=(rootdir / "datasets",))
-    return Runtime(settings, registered_kinds(BUILTIN), BUILTIN)
+    return Runtime(settings, Kinds(BUILTIN), BUILTIN)
 
 
 def problems_of(runtime: Runtime, path: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,24 @@ def test_only_the_standard_library_and_the_door_are_imported(project: Project) -
     assert ours <= OURS_WHEN_INERT
     assert foreign == set()
     assert "pytest_mcpeval.run" in modules(project, "--mcpeval")
+
+
+KEEP_MODULES = """
+import json, sys
+def pytest_unconfigure():
+    with open("modules.json", "w") as file:
+        json.dump(sorted(sys.modules), file)
+"""
+
+
+def test_only_kinds_that_have_a_file_are_imported(project: Project) -> None:
+    (project.path / "datasets" / "mcpeval.yaml").unlink()
+    project.write("conftest.py", KEEP_MODULES)
+    done = pytest_in(project, "--mcpeval")
+    assert "1 passed" in done.stdout
+    loaded = json.loads((project.path / "modules.json").read_text())
+    kinds = {name.split(".")[2] for name in loaded if re.fullmatch(r"pytest_mcpeval\.kinds\.\w+\.kind", name)}
+    assert kinds == {"scenario"}
 
 
 def test_nothing_is_collected_printed_or_written(project: Project) -> None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from pytest_mcpeval import hooks, plugin
 from pytest_mcpeval.cli import COMMANDS
-from pytest_mcpeval.kinds import registered_kinds
+from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.agent import schema as agents
 from pytest_mcpeval.kinds.agent import settings as agent_settings
 from pytest_mcpeval.kinds.agent.load import manifest_of
@@ -138,7 +138,7 @@ def test_every_page_is_reachable_from_the_readme() -> None:
 
 
 def runtime_at(directory: Path) -> Runtime:
-    return Runtime(Settings(directory), registered_kinds(BUILTIN), BUILTIN)
+    return Runtime(Settings(directory), Kinds(BUILTIN), BUILTIN)
 
 
 def write(path: Path, text: str) -> Path:

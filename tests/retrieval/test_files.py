@@ -427,8 +427,7 @@ FLAT = {
 def test_files_are_recognised(tmp_path: Path, data: dict[str, Any], shape: str) -> None:
     path = tmp_path / "data.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    kind = RetrievalKind()
-    assert recognise(load(path), {"retrieval": kind}) == (kind, shape)
+    assert recognise(load(path), {"retrieval": RetrievalKind()}) == ("retrieval", shape)
 
 
 @pytest.mark.parametrize("data", [{"tests": []}, {"tools": {"a": "b"}}, [], {"tools": [{"name": "a"}]}])

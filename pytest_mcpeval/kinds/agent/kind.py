@@ -12,8 +12,9 @@ from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder,
 from pytest_mcpeval.kinds.agent.load import load_suite
 from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
+from pytest_mcpeval.kinds.agent.shape import AgentShape
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.loading.wording import counted, shown
 from pytest_mcpeval.samples import Sample, samples_from_json, samples_to_json
@@ -29,35 +30,14 @@ if TYPE_CHECKING:
 Agent = Suite[AgentCase]
 AgentItem = Case[AgentCase]
 
-ARTIFACT_KEYS = (
-    {"version", "agent_name"},
-    {"case_id", "completed"},
-    {"case_id", "observations"},
-    {"total_steps", "step_span_ids"},
-    {"may_be_incomplete"},
-)
-FILE_NAMES = ("agent.yaml", "*.agent.yaml")
-MANIFEST_KEYS = ("apiVersion", "access", "cases")
 
-
-class AgentKind(Kind[AgentCase]):
+class AgentKind(AgentShape, Kind[AgentCase]):
     """Manifests: a deployed web agent, and what must hold when it is asked something."""
 
-    name = "agent"
-    shape_description = "a manifest with `apiVersion`, `access` and `cases` (agent)"
-    shape_keys = MANIFEST_KEYS
-    file_names = FILE_NAMES
     settings_model = AgentSettings
 
     def __init__(self) -> None:
         self._files: dict[str, Path] = {}
-
-    def recognise(self, data: Any) -> Shape | None:
-        """A mapping with one of the keys that only manifests have; what runs leave behind is support."""
-        if _is_artifact(data):
-            return "support"
-        found = isinstance(data, dict) and any(key in data for key in MANIFEST_KEYS)
-        return "suite" if found else None
 
     def load(self, document: Document, place: Place) -> AgentSuite:
         """The manifest in a document."""
@@ -211,13 +191,6 @@ class AgentKind(Kind[AgentCase]):
         from pytest_mcpeval.kinds.agent.tables import comparison_tables
 
         return comparison_tables(compared)
-
-
-def _is_artifact(data: Any) -> bool:
-    """Whether a document is a file of a run, which may lie among data files."""
-    if isinstance(data, list):
-        return bool(data) and all(isinstance(row, dict) and "span_id" in row for row in data[:1])
-    return isinstance(data, dict) and any(keys <= data.keys() for keys in ARTIFACT_KEYS)
 
 
 def _agent(suite: Agent) -> AgentSuite:

@@ -31,6 +31,7 @@ from pytest_mcpeval.kinds.retrieval.definitions import (
     nested,
 )
 from pytest_mcpeval.kinds.retrieval.gate_input import BaselineScores
+from pytest_mcpeval.kinds.retrieval.shape import is_flat_baseline
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.wording import choice, likeness, shown, suggestion
@@ -110,17 +111,6 @@ class Committed:
 
     scores: BaselineScores
     ranks: Ranks | None = field(default=None)
-
-
-def is_flat_baseline(data: object) -> bool:
-    """Whether a document is a baseline of a set's metrics alone."""
-    if not isinstance(data, dict) or is_baseline(data):
-        return False
-    return (
-        "recall_at" in data
-        or "hit_at" in data
-        or any(type(data.get(name)) in (int, float) for name in METRICS)
-    )
 
 
 def digests(golden: GoldenData, depth: int) -> dict[str, str]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.baseline import bless_command
 from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
 from pytest_mcpeval.kinds.retrieval import baseline as baselines
 from pytest_mcpeval.kinds.retrieval.explain import explain
 from pytest_mcpeval.kinds.retrieval.load import load_suite
 from pytest_mcpeval.kinds.retrieval.schema import CorpusModel, GatesModel, GoldenModel, RetrievalSettings
+from pytest_mcpeval.kinds.retrieval.shape import RetrievalShape, is_flat_baseline
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.samples import Sample
@@ -31,25 +32,14 @@ Retrieval = Suite[RetrievalSpec]
 RetrievalCase = Case[RetrievalSpec]
 
 
-class RetrievalKind(Kind[RetrievalSpec]):
+class RetrievalKind(RetrievalShape, Kind[RetrievalSpec]):
     """Golden sets: queries, each with the tools that a search ought to find."""
 
-    name = "retrieval"
-    shape_description = "a `queries:` list (retrieval)"
-    shape_keys = ("queries",)
     settings_model = RetrievalSettings
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"retrieval": GoldenModel, "corpus": CorpusModel}
 
     def __init__(self) -> None:
         self._committed: dict[str, baselines.Committed | None] = {}
-
-    def recognise(self, data: Any) -> Shape | None:
-        """A mapping with ``queries``; a corpus of tools and a baseline of metrics are support files."""
-        if not isinstance(data, dict):
-            return None
-        if "queries" in data:
-            return "suite"
-        return "support" if baselines.is_flat_baseline(data) or _is_corpus(data) else None
 
     def load(self, document: Document, place: Place) -> RetrievalSuite:
         """The golden set in a document, with its corpus."""
@@ -190,7 +180,7 @@ class RetrievalKind(Kind[RetrievalSpec]):
 
     def is_baseline(self, data: Any) -> bool:
         """Ours, or one that holds the metrics of the set alone."""
-        return super().is_baseline(data) or baselines.is_flat_baseline(data)
+        return super().is_baseline(data) or is_flat_baseline(data)
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The metrics of each suite and of its slices."""
@@ -226,8 +216,3 @@ def gate_settings(suite: RetrievalSuite) -> GateSettings:
         pinned=suite.golden.pinned,
         floors=gates.floors,
     )
-
-
-def _is_corpus(data: Mapping[str, Any]) -> bool:
-    rows = data.get("tools")
-    return isinstance(rows, list) and all(isinstance(row, dict) and "tool_id" in row for row in rows[:1])

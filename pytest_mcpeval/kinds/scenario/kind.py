@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.baseline import digest_of, read_baseline
 from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
 from pytest_mcpeval.kinds.scenario import gates, metrics
 from pytest_mcpeval.kinds.scenario.explain import explain
 from pytest_mcpeval.kinds.scenario.load import load_suite
 from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge, redacted
 from pytest_mcpeval.kinds.scenario.schema import GatesModel, ScenarioSettings
+from pytest_mcpeval.kinds.scenario.shape import ScenarioShape
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.kinds.scenario.tables import tables
 from pytest_mcpeval.loading import DataFileError
@@ -34,26 +35,14 @@ Scenario = Suite[ScenarioSpec]
 ScenarioCase = Case[ScenarioSpec]
 
 
-class ScenarioKind(Kind[ScenarioSpec]):
+class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
     """Suites of calls to a server, each with checks on the answer."""
 
-    name = "scenario"
-    shape_description = "a `tests:` list (scenario)"
-    shape_keys = ("tests", "tool", "steps")
     settings_model = ScenarioSettings
 
     def __init__(self, checks: CheckRegistry) -> None:
         self.checks = checks
         self._private: dict[tuple[str, str], Connection] = {}
-
-    def recognise(self, data: Any) -> Shape | None:
-        """A mapping with ``tests``, or rows that each have a ``tool`` or ``steps``."""
-        if isinstance(data, dict):
-            return "suite" if "tests" in data else None
-        rows = data if isinstance(data, list) else []
-        return (
-            "suite" if any(isinstance(row, dict) and {"tool", "steps"} & row.keys() for row in rows) else None
-        )
 
     def load(self, document: Document, place: Place) -> Scenario:
         """The suite in a document."""

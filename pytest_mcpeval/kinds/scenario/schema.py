@@ -53,10 +53,10 @@ class MarksModel(_Model):
 class ExpectedModel(_Model):
     """``expected:``: what must hold of an answer. At least one requirement."""
 
-    validations: list[Rule] = []
-    expected_keywords: list[Text] = []
-    forbidden_keywords: list[Text] = []
-    expected_imports: list[Text] = []
+    validations: list[Rule] = Field(default_factory=list)
+    expected_keywords: list[Text] = Field(default_factory=list)
+    forbidden_keywords: list[Text] = Field(default_factory=list)
+    expected_imports: list[Text] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_not_empty(self) -> ExpectedModel:
@@ -122,13 +122,13 @@ class CaseModel(_Model):
     input: dict[str, Any] | None = None
     expected: ExpectedModel | None = None
     steps: Annotated[list[StepModel], Field(min_length=1)] | None = None
-    tags: list[Text] = []
+    tags: list[Text] = Field(default_factory=list)
     server: Text | None = None
     fresh: bool | None = None
     stateful: bool | None = None
     timeout: Seconds | None = None
     send_project: bool | None = None
-    fixtures: list[FixtureName] = []
+    fixtures: list[FixtureName] = Field(default_factory=list)
     marks: MarksModel = MarksModel()
 
     @model_validator(mode="after")

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.baseline import bless_command, differing_digests
 from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, SettingsFile, Shape, Suite
+from pytest_mcpeval.kinds.base import Case, Kind, Place, SettingsFile, Suite
 from pytest_mcpeval.kinds.security.explain import explain
 from pytest_mcpeval.kinds.security.load import load_suite
-from pytest_mcpeval.kinds.security.recorded import is_recorded
 from pytest_mcpeval.kinds.security.scanning import (
     Scanned,
     ScanSuite,
@@ -22,6 +21,7 @@ from pytest_mcpeval.kinds.security.scanning import (
     scan_suite,
 )
 from pytest_mcpeval.kinds.security.schema import CorpusModel, EntrySettings, SecuritySettings
+from pytest_mcpeval.kinds.security.shape import SecurityShape
 from pytest_mcpeval.kinds.security.spec import SecuritySuite
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
@@ -41,12 +41,9 @@ Security = Suite[Any]
 SecurityCase = Case[Any]
 
 
-class SecurityKind(Kind[Any]):
+class SecurityKind(SecurityShape, Kind[Any]):
     """Labelled corpora: tool descriptions that a detector ought to flag, or ought not to."""
 
-    name = "security"
-    shape_description = "an `entries:` list (security)"
-    shape_keys = ("entries",)
     settings_model = EntrySettings
     settings_key = "scan"
     # Names of items hold ids, and ids speak of labels.
@@ -55,12 +52,6 @@ class SecurityKind(Kind[Any]):
 
     def __init__(self) -> None:
         self._in_item: tuple[Mapping[str, Any], Answers] | None = None
-
-    def recognise(self, data: Any) -> Shape | None:
-        """A mapping with ``entries``; recorded verdicts are a support file."""
-        if not isinstance(data, dict) or "entries" not in data:
-            return None
-        return "support" if is_recorded(data) else "suite"
 
     def load(self, document: Document, place: Place) -> SecuritySuite:
         """The corpus in a document."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from pytest_mcpeval.kinds.fields import Text
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
-
-_OF_CORPORA = {"label", "provenance"}
 
 _READ_ONLY = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
@@ -52,18 +50,6 @@ class RecordedModel(BaseModel):
     def names(self) -> list[str]:
         """The names of its detectors."""
         return [one if isinstance(one, str) else one.id or one.name or "" for one in self.detectors]
-
-
-def is_recorded(data: object) -> bool:
-    """Whether a document holds recorded verdicts, and nothing that only a corpus has.
-
-    A corpus that passed for them would not be run, and nobody would be told.
-    """
-    if not isinstance(data, Mapping) or not isinstance(data.get("detectors"), list):
-        return False
-    entries = data.get("entries")
-    rows = [row for row in entries if isinstance(row, Mapping)] if isinstance(entries, list) else []
-    return any("verdicts" in row for row in rows) and not any(row.keys() >= _OF_CORPORA for row in rows)
 
 
 def read_recorded(path: Path, detector: str, corpus: str, wanted: Sequence[str]) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Shape, Suite, TargetError
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.kinds.session.load import load_suite
 from pytest_mcpeval.kinds.session.schema import SessionModel, SessionSettings
+from pytest_mcpeval.kinds.session.shape import SessionShape
 from pytest_mcpeval.kinds.session.spec import REPORT_ID, SessionSpec, SessionSuite
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
@@ -28,33 +29,15 @@ Session = Suite[SessionSpec]
 SessionCase = Case[SessionSpec]
 
 
-class SessionKind(Kind[SessionSpec]):
+class SessionKind(SessionShape, Kind[SessionSpec]):
     """Evaluations: scenarios that an agent carries out with the attached servers, and a critic's report."""
 
-    name = "session"
-    shape_description = "a `scenarios:` list (session)"
-    shape_keys = ("scenarios", "dispositions")
     settings_model = SessionSettings
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"session": SessionModel}
 
     def __init__(self, checks: CheckRegistry) -> None:
         self.checks = checks
         self._runs: dict[str, EvaluationRun] = {}
-
-    def recognise(self, data: Any) -> Shape | None:
-        """A mapping with ``scenarios``, or a list of mappings with a ``description`` and nothing to call."""
-        if isinstance(data, dict):
-            return "suite" if "scenarios" in data else None
-        rows = data if isinstance(data, list) else []
-        known = {"description", "targets_mcps", "targetsMcps"}
-        fitting = [isinstance(row, dict) and "description" in row and row.keys() <= known for row in rows]
-        return "suite" if fitting and all(fitting) else None
-
-    def is_read_by_another(self, document: Document, root: Path) -> bool:
-        """Whether it is the list of scenarios that a session file names."""
-        from pytest_mcpeval.kinds.session.named_files import is_named_by_a_session
-
-        return isinstance(document.data, list) and is_named_by_a_session(document.path, root)
 
     def load(self, document: Document, place: Place) -> SessionSuite:
         """The session in a document."""

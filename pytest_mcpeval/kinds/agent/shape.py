@@ -1,0 +1,39 @@
+"""How manifests look, and what runs leave behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_mcpeval.kinds.shape import KindShape, Shape
+
+_MANIFEST_KEYS = ("apiVersion", "access", "cases")
+_ARTIFACT_KEYS = (
+    {"version", "agent_name"},
+    {"case_id", "completed"},
+    {"case_id", "observations"},
+    {"total_steps", "step_span_ids"},
+    {"may_be_incomplete"},
+)
+
+
+class AgentShape(KindShape):
+    """Manifests: a deployed web agent, and what must hold when it is asked something."""
+
+    name = "agent"
+    shape_description = "a manifest with `apiVersion`, `access` and `cases` (agent)"
+    shape_keys = _MANIFEST_KEYS
+    file_names = ("agent.yaml", "*.agent.yaml")
+
+    def recognise(self, data: Any) -> Shape | None:
+        """A mapping with one of the keys that only manifests have; what runs leave behind is support."""
+        if _is_artifact(data):
+            return "support"
+        found = isinstance(data, dict) and any(key in data for key in _MANIFEST_KEYS)
+        return "suite" if found else None
+
+
+def _is_artifact(data: Any) -> bool:
+    """Whether a document is a file of a run, which may lie among data files."""
+    if isinstance(data, list):
+        return bool(data) and all(isinstance(row, dict) and "span_id" in row for row in data[:1])
+    return isinstance(data, dict) and any(keys <= data.keys() for keys in _ARTIFACT_KEYS)

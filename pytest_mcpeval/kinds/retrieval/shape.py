@@ -1,0 +1,41 @@
+"""How golden sets look, and the files they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mcpeval.kinds.retrieval.definitions import METRICS
+from pytest_mcpeval.kinds.shape import KindShape, Shape
+
+
+class RetrievalShape(KindShape):
+    """Golden sets: queries, each with the tools that a search ought to find."""
+
+    name = "retrieval"
+    shape_description = "a `queries:` list (retrieval)"
+    shape_keys = ("queries",)
+
+    def recognise(self, data: Any) -> Shape | None:
+        """A mapping with ``queries``; a corpus of tools and a baseline of metrics are support files."""
+        if not isinstance(data, dict):
+            return None
+        if "queries" in data:
+            return "suite"
+        return "support" if is_flat_baseline(data) or _is_corpus(data) else None
+
+
+def is_flat_baseline(data: object) -> bool:
+    """Whether a document is a baseline of a set's metrics alone."""
+    if not isinstance(data, dict) or data.get("kind") == "baseline":
+        return False
+    return (
+        "recall_at" in data
+        or "hit_at" in data
+        or any(type(data.get(name)) in (int, float) for name in METRICS)
+    )
+
+
+def _is_corpus(data: Mapping[str, Any]) -> bool:
+    rows = data.get("tools")
+    return isinstance(rows, list) and all(isinstance(row, dict) and "tool_id" in row for row in rows[:1])
