@@ -173,7 +173,9 @@ class CaptureAgent:
 class Trajectory:
     """What an agent did, as the evidence in a folder shows it.
 
-    Where the evidence is missing, `EvidenceMissing` is raised, and the test is inconclusive.
+    Where evidence is missing, or may be incomplete, `EvidenceMissing` is raised, and the test is
+    inconclusive: what a log does not show may have happened all the same. The marker ``mcpeval_assert`` can
+    tell what even an incomplete log proves.
     """
 
     def __init__(self, folder: Callable[[], CaseFolder]) -> None:
@@ -191,7 +193,8 @@ class Trajectory:
     @property
     def tool_calls(self) -> list[ToolCall]:
         """The calls of tools, in their order."""
-        return _found(self._captured.tool_calls)
+        captured = self._captured
+        return _whole(captured.tool_calls, captured.doubt("tool_calls.jsonl"))
 
     @property
     def tools(self) -> list[str]:
@@ -201,17 +204,20 @@ class Trajectory:
     @property
     def routing_decisions(self) -> list[RoutingDecision]:
         """The agents that were entered, in their order."""
-        return _found(self._captured.routing_decisions)
+        captured = self._captured
+        return _whole(captured.routing_decisions, captured.doubt("routing_decisions.jsonl"))
 
     @property
     def steps(self) -> int:
         """The number of reasoning steps."""
-        return _found(self._captured.step_count).total_steps
+        captured = self._captured
+        return _whole(captured.step_count, captured.doubt("step_count.json")).total_steps
 
     @property
     def generations(self) -> list[Generation]:
         """The calls of models, with tokens, costs and times."""
-        return _found(self._captured.generations)
+        captured = self._captured
+        return _whole(captured.generations, captured.doubt("generations.jsonl"))
 
 
 def last_trajectory(item: pytest.Item) -> Trajectory:
@@ -306,3 +312,13 @@ def _found(evidence: FoundT | Reason) -> FoundT:
         message = f"{evidence.message}: {evidence.expected_artifact_path} was expected"
         raise EvidenceMissing(message, recovery_of_test(evidence))
     return evidence
+
+
+def _whole(evidence: FoundT | Reason, doubt: Reason | None) -> FoundT:
+    found = _found(evidence)
+    if doubt is not None:
+        from pytest_mcpeval.kinds.agent.recovery import recovery_of_test
+
+        message = f"{doubt.expected_artifact_path} may be incomplete: {doubt.message}"
+        raise EvidenceMissing(message, recovery_of_test(doubt))
+    return found

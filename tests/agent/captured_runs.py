@@ -165,7 +165,8 @@ class CapturedProject:
         for one in suite.manifest.cases:
             visit = revisit(suite, one)
             write_score(visit.folder.score, score(suite, one, visit).as_data())
-        return list(write_agent_files(suite, run, {one.id for one in suite.manifest.cases}))
+        ids = {one.id for one in suite.manifest.cases}
+        return list(write_agent_files(suite, run, tried=ids, scored=ids))
 
     def read(self, name: str, run_id: str = RUN_ID) -> Any:
         """A JSON file of a run."""

@@ -231,7 +231,8 @@ def test_a_made_narrative_stands_on_what_was_captured(run: RunFolder) -> None:
 def test_a_case_whose_process_died_is_in_the_score_of_the_run(made: CapturedProject, run: RunFolder) -> None:
     run.case("ok").score.unlink()
     suite = made.suite()
-    write_agent_files(suite, run, {case.id for case in suite.manifest.cases})
+    ids = {case.id for case in suite.manifest.cases}
+    write_agent_files(suite, run, tried=ids, scored=ids)
     found = read_score(run.score)
     assert isinstance(found, AgentScoreModel)
     assert [(row.case_id, row.outcome) for row in found.cases][:2] == [("ok", "error"), ("bad", "failed")]

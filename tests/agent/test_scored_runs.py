@@ -269,6 +269,23 @@ def test_cases_that_were_not_selected_are_marked_where_they_were_scored_earlier(
     assert report.count("(scored earlier)") == 2
 
 
+def test_a_case_that_cannot_be_scored_again_is_marked(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, *(case(name, must_call=["find"]) for name in NAMES))
+    for name in NAMES:
+        made.capture(name, Evidence(calls=FIND))
+    made.score("-k", "first or second")
+    other = (case(name, must_call=["find"]) | {"input": "another question"} for name in NAMES[1:])
+    made.write_manifest(case("first", must_call=["find"]), *other)
+    run = made.score()
+    assert run.out.count("another input") >= 2
+    rows = made.read("score.json")["cases"]
+    assert [(row["case_id"], row["outcome"], row.get("scored_earlier")) for row in rows] == [
+        ("first", "passed", None),
+        ("second", "passed", True),
+        ("third", "error", None),
+    ]
+
+
 def test_a_baseline_run_without_a_score_is_an_error(tmp_path: Path) -> None:
     made = CapturedProject.at(tmp_path, case("a", max_steps=3))
     made.capture("a", Evidence(steps=3))
@@ -447,11 +464,15 @@ def test_what_lies_in_the_project_may_stand_apart(tmp_path: Path) -> None:
     assert moved(str(tmp_path.parent)) == [("--o", str(tmp_path.parent))]
 
 
+# Before all other hooks: xdist may answer what a worker said before it died, and ends in an internal error.
 KILLED = """
 import os
 import signal
 
+import pytest
 
+
+@pytest.hookimpl(tryfirst=True)
 def {hook}:
     if os.environ.get("PYTEST_XDIST_WORKER") and not os.path.exists("killed"):
         open("killed", "w").close()

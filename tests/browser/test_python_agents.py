@@ -10,6 +10,7 @@ from tests.support import Project
 
 TESTS = """
 import asyncio
+import json
 import os
 
 import pytest
@@ -68,6 +69,14 @@ def test_without_evidence(mcpeval_capture, mcpeval_trajectory):
     assert mcpeval_trajectory.steps < 3
 
 
+def test_evidence_in_doubt(mcpeval_capture, mcpeval_trajectory):
+    visit = mcpeval_capture.case("people.agent.yaml", "ask", url=SITE)
+    assert mcpeval_trajectory.tools == ["find"]
+    doubts = {"may_be_incomplete": {"tool_calls.jsonl": "a span has no parent"}}
+    (visit.folder.observability / "incomplete.json").write_text(json.dumps(doubts))
+    assert "delete" not in mcpeval_trajectory.tools
+
+
 def test_nothing_visited(mcpeval_trajectory):
     assert mcpeval_trajectory.tools == []
 
@@ -95,7 +104,8 @@ def test_the_fixtures_for_agents(tmp_path: Path, site: Site) -> None:
     made.write_json("people.agent.yaml", agent)
     run = made.run("test_agent.py", "-rA", columns=200, SITE=site.url, CI="")
     assert "5 passed" in run.last_line, run.out
-    assert "1 inconclusive" in run.last_line
+    assert "2 inconclusive" in run.last_line
+    assert "trace/observability/tool_calls.jsonl may be incomplete: a span has no parent" in run.out
     assert "2 failed" in run.last_line
     assert "1 error" in run.last_line
     assert "navigate: http://127.0.0.1:1/ does not load: " in run.out
@@ -109,6 +119,7 @@ def test_the_fixtures_for_agents(tmp_path: Path, site: Site) -> None:
         path.parent.parent.name for path in (tmp_path / "runs/python-tests").rglob("trace/capture.json")
     ]
     assert sorted(captured) == [
+        "ask",
         "ask",
         "test_agent.py-test_capture-1",
         "test_agent.py-test_page_that_is_down-1",

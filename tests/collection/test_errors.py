@@ -90,6 +90,7 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
         ("id: one", "ids: one", '3: tests[0]: unknown key "ids" (did you mean "id"?)'),
         ("tool: echo", "tol: echo", '4: tests[0]: unknown key "tol" (did you mean "tool"?)'),
         ("  tool: echo\n", "", "3: tests[0]: lacks `tool`"),
+        ("tool: echo", "difficulty: bsic", "3: tests[0]: lacks `tool`"),
         (
             "tool: echo",
             "tool: echo\n  difficulty: bsic",
@@ -163,6 +164,7 @@ def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> 
         ("steps:", "step:", '4: tests[0]: unknown key "step" (did you mean "steps"?)'),
         ("tool: add", "tol: add", '5: tests[0].steps[0]: unknown key "tol" (did you mean "tool"?)'),
         ("tool: add", "tool: add\n    timeout: 86401", f"6: tests[0].steps[0].timeout: {A_DAY}, found 86401"),
+        ("tool: add", "timeout: 86401", "5: tests[0].steps[0]: needs exactly one of `tool`"),
         ("tool: add", "tool: add\n    prompt: x", "5: tests[0].steps[0]: needs exactly one of `tool`"),
         ("capture:", "captur:", '7: tests[0].steps[0]: unknown key "captur" (did you mean "capture"?)'),
         ("{sum: $.result}", "{sum: '$.['}", "7: '$.[' is not a JSONPath"),
@@ -401,6 +403,14 @@ def test_rows_of_json_lines_tell_everything_together(root: Path) -> None:
         assert any(line.startswith(f"datasets/a.jsonl:{start}") for line in found), found
 
 
+def test_an_empty_case_lacks_everything(root: Path) -> None:
+    found = problems(root, "server: tiny\ntests:\n- {}\n")
+    assert [line.partition(" (or")[0] for line in found] == [
+        'datasets/a.yaml:3: tests[0]: missing required key "id"',
+        "datasets/a.yaml:3: tests[0]: lacks `tool` and `input` and `expected`",
+    ]
+
+
 @pytest.mark.parametrize(
     "mistake",
     [
@@ -411,7 +421,6 @@ def test_rows_of_json_lines_tell_everything_together(root: Path) -> None:
         {"tests": 1},
         {"tests": {}},
         {"tests": [1]},
-        {"tests": [{}]},
         {"marks": {"xfail": {}}},
     ],
 )

@@ -178,7 +178,12 @@ class AgentKind(AgentShape, Kind[AgentCase]):
         folder = run_folder(agent)
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
-        return write_agent_files(agent, folder, {sample.id for sample in samples})
+        return write_agent_files(
+            agent,
+            folder,
+            tried={sample.id for sample in samples},
+            scored={sample.id for sample in captured},
+        )
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Cases and assertions over all agents."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
@@ -127,13 +127,18 @@ class _Loader:
         rows: Any = self.document.data
         rows = rows.get(self.at[0]) if self.at and isinstance(rows, dict) else rows
         for at, row in _mappings((), rows):
-            self._check_combination((*self.at, *at), row, case_problem)
+            self._check_combination((*self.at, *at), row, case_problem, CaseModel)
             for step_at, step in _mappings((*at, "steps"), row.get("steps")):
-                self._check_combination((*self.at, *step_at), step, step_problem)
+                self._check_combination((*self.at, *step_at), step, step_problem, StepModel)
 
-    def _check_combination(self, at: Keys, row: Mapping[str, Any], problem_of: CombinationProblem) -> None:
+    def _check_combination(
+        self, at: Keys, row: Mapping[str, Any], problem_of: CombinationProblem, model: type[BaseModel]
+    ) -> None:
+        if at not in self._mistakes:
+            return
         # What seems to be missing may be what is misspelt.
-        problem = problem_of(row, says_what_lacks=False) if at in self._mistakes else None
+        all_known = row.keys() <= _spelled_names(model).keys()
+        problem = problem_of(row, says_what_lacks=all_known)
         if problem is not None:
             self._problem(*at, message=f"{dotted(at)}: {problem}")
 
@@ -305,8 +310,13 @@ def _mappings(at: Keys, entries: Any) -> Iterator[tuple[Keys, dict[str, Any]]]:
 
 def _setting_meant(key: str) -> str | None:
     """The setting that a key of a file is, or nearly is."""
-    names = {spelling: name for name in ScenarioSettings.model_fields for spelling in (name, to_camel(name))}
+    names = _spelled_names(ScenarioSettings)
     return names.get(key) or names.get(closest(key, names) or "")
+
+
+def _spelled_names(model: type[BaseModel]) -> dict[str, str]:
+    """Every spelling of a field of a model → its name."""
+    return {spelling: name for name in model.model_fields for spelling in (name, to_camel(name))}
 
 
 def _expectations(model: CaseModel) -> Iterator[ExpectedModel]:
