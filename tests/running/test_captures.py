@@ -155,6 +155,39 @@ def test_a_value_that_makes_no_check_is_one_failed_check(runtime: Runtime, negat
     assert "\n" not in wrong.message
 
 
+IMPORT = "import x from 'y'"
+
+
+@pytest.mark.parametrize(
+    ("key", "word", "text", "holds"),
+    [
+        ("forbidden_keywords", 77, "leak 77", False),
+        ("forbidden_keywords", 77, "clean", True),
+        ("expected_keywords", "Apple", "an APPLE", True),
+        ("expected_keywords", "Apple", "a pear", False),
+        ("expected_imports", IMPORT, IMPORT, True),
+        ("expected_imports", IMPORT, IMPORT.upper(), False),
+    ],
+)
+def test_keywords_and_imports_with_a_captured_value_mean_what_they_mean_without(
+    runtime: Runtime, key: str, word: Any, text: str, holds: bool
+) -> None:
+    def second(written: Any) -> dict[str, Any]:
+        return {"tool": "say", "input": {"value": text}, "expected": {key: [str(written)]}}
+
+    captured = sample_of(runtime, give(word), second("${id}"))
+    assert captured.outcome == ("passed" if holds else "failed"), captured
+    assert captured.checks == sample_of(runtime, give(word), second(word)).checks
+
+
+@pytest.mark.parametrize("key", ["expected_keywords", "forbidden_keywords", "expected_imports"])
+def test_an_empty_captured_value_is_no_keyword(runtime: Runtime, key: str) -> None:
+    step = {"tool": "say", "input": {"value": "x"}, "expected": {key: ["${id}"]}}
+    sample = sample_of(runtime, give(""), step)
+    assert sample.outcome == "failed"
+    assert "with the captured values this is no check: expected text that is not empty" in sample.message
+
+
 WRAPPED = {"results": [{"id": 7}, {"id": 8}]}
 
 

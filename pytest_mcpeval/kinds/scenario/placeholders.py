@@ -72,6 +72,8 @@ def with_captured(check: ParsedCheck, captured: Mapping[str, Any], registry: Che
     if not (captured and captured.keys() & set(placeholders(check.rule))):
         return check
     try:
+        if check.parse is not None:
+            return check.parse(filled(check.rule, _texts(captured)))
         return registry.parse(_filled_rule(check, captured, registry))
     except CheckSpecError as error:
         reasons = "; ".join(message for _, message in error.problems)
@@ -91,5 +93,9 @@ def _filled_rule(
     typed: Mapping[str, Any] = filled(check.rule, captured)
     if registry.accepts([typed]):
         return typed
-    as_text: Mapping[str, Any] = filled(check.rule, {name: text_of(captured[name]) for name in captured})
+    as_text: Mapping[str, Any] = filled(check.rule, _texts(captured))
     return as_text
+
+
+def _texts(captured: Mapping[str, Any]) -> dict[str, str]:
+    return {name: text_of(value) for name, value in captured.items()}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from pytest_mcpeval.servers.response import Response
 
-from .registry import ParsedCheck
+from .parameters import SpecProblem
+from .registry import CheckSpecError, ParsedCheck
 from .verdict import Verdict, judged, quoted
 
 
@@ -22,14 +23,24 @@ def expectation_checks(
     keywords have the details ``{"forbidden": true}``, since their rule looks like that of an expected one.
     """
     return (
-        *(_check("contains", "value", word, partial(_expected, word)) for word in expected_keywords),
-        *(_check("contains", "value", word, partial(_forbidden, word)) for word in forbidden_keywords),
-        *(_check("has_import", "module", line, partial(_import, line)) for line in expected_imports),
+        *(_check("contains", "value", _expected, word) for word in expected_keywords),
+        *(_check("contains", "value", _forbidden, word) for word in forbidden_keywords),
+        *(_check("has_import", "module", _import, line) for line in expected_imports),
     )
 
 
-def _check(type_name: str, key: str, value: str, judge: partial[Verdict]) -> ParsedCheck:
-    return ParsedCheck({"type": type_name, key: value}, judge)
+def _check(type_name: str, key: str, judge: Callable[[str, Response], Verdict], text: str) -> ParsedCheck:
+    return ParsedCheck(
+        {"type": type_name, key: text},
+        partial(judge, text),
+        parse=lambda rule: _check(type_name, key, judge, _not_empty(key, rule[key])),
+    )
+
+
+def _not_empty(key: str, text: str) -> str:
+    if not text:
+        raise CheckSpecError([SpecProblem((key,), "expected text that is not empty, found ''")])
+    return text
 
 
 def _expected(word: str, response: Response) -> Verdict:

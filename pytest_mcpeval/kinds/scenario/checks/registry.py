@@ -60,11 +60,16 @@ class CheckGroup:
 
 @dataclass(frozen=True)
 class ParsedCheck:
-    """A rule that was found valid. ``rule`` is plain data with the keys in their canonical spelling."""
+    """A rule that was found valid. ``rule`` is plain data with the keys in their canonical spelling.
+
+    ``parse`` makes a check of such a rule with other values, where the rule alone does not say how it is
+    judged; None: the registry does.
+    """
 
     rule: Mapping[str, Any]
     judge: Judge
     children: tuple[ParsedCheck, ...] = ()
+    parse: Callable[[Mapping[str, Any]], ParsedCheck] | None = None
 
     @property
     def name(self) -> str:
