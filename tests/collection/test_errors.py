@@ -179,6 +179,14 @@ def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> 
             'value: "${smu}"',
             "11: ${smu} is not captured by any step so far; did you mean ${sum}?",
         ),
+        *(
+            (
+                'validations: [{type: contains, value: "3"}]',
+                f'{key}: [total, "is ${{smu}}"]',
+                "11: ${smu} is not captured by any step so far; did you mean ${sum}?",
+            )
+            for key in ("forbiddenKeywords", "forbidden_keywords", "expectedKeywords", "expectedImports")
+        ),
         ('[{type: contains, value: "3"}]', "[]", "10: tests[0].steps[1].expected: is empty"),
         ("- id: one", "- id: one\n  tool: echo", "3: tests[0]: has both `steps` and `tool`"),
     ],

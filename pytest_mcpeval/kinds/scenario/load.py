@@ -253,9 +253,17 @@ class _Loader:
             self._problem(*at, message=message)
 
     def _check_near_misses(self, at: Keys, expected: ExpectedModel, captured: set[str]) -> None:
-        for index, rule in enumerate(expected.validations):
-            for message in near_misses(rule, captured):
-                self._problem(*at, "validations", index, message=message)
+        for name in ExpectedModel.model_fields:
+            for index, entry in enumerate(getattr(expected, name, ())):
+                for message in near_misses(entry, captured):
+                    self._problem(*at, self._spelling(at, name), index, message=message)
+
+    def _spelling(self, at: Keys, name: str) -> str:
+        """How a key of a mapping is written in the file."""
+        found: Any = self.document.data
+        for key in at:
+            found = found[key]
+        return name if name in found else to_camel(name)
 
     def _check_json_path(self, at: Keys, path: str) -> None:
         from pytest_mcpeval.kinds.scenario.capture import json_path_problem
