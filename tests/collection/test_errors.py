@@ -197,6 +197,13 @@ def test_a_mistake_in_steps(root: Path, old: str, new: str, expected: str) -> No
     assert any(line.startswith(f"datasets/a.yaml:{expected}") for line in found), found
 
 
+def test_a_number_whose_capture_is_misspelt_is_no_second_mistake(root: Path) -> None:
+    number = STEPS.replace('{type: contains, value: "3"}', "{type: min_length, chars: '${sum}'}")
+    assert len(problems(root, number.replace("{sum: $.result}", "{total: $.result}"))) == 2
+    (found,) = problems(root, number.replace("capture:", "captur:"))
+    assert 'unknown key "captur"' in found
+
+
 def test_times_in_files_of_settings_and_servers_have_a_limit(root: Path) -> None:
     path = Project(root).suite("a.yaml", case("one"))
     settings = Project(root).write("datasets/mcpeval.yaml", "scenario:\n- timeout: 1e300\n")

@@ -155,6 +155,60 @@ def test_a_value_that_makes_no_check_is_one_failed_check(runtime: Runtime, negat
     assert "\n" not in wrong.message
 
 
+@pytest.mark.parametrize(
+    ("check", "value", "holds"),
+    [
+        ({"type": "min_length", "chars": "${id}"}, 2, True),
+        ({"type": "min_length", "chars": "${id}"}, 99, False),
+        ({"type": "json_path", "path": "$", "length": "${id}"}, 2, True),
+        ({"type": "json_path", "path": "$[*]", "count": "${id}"}, 3, False),
+        ({"type": "json_path", "path": "$[${id}]", "count": "${id}"}, 1, True),
+        ({"not": {"type": "max_results", "count": "${id}"}}, 1, True),
+        ({"type": "json_path", "path": "$", "value_type": "${id}"}, "array", True),
+        ({"type": "contains", "value": "A", "case_sensitive": "${id}"}, True, False),
+        ({"type": "contains_all", "values": "${id}"}, ["a", "b"], True),
+        ({"type": "matches_schema", "schema": {"type": "array", "maxItems": "${id}"}}, 1, False),
+    ],
+    ids=str,
+)
+def test_a_captured_value_stands_where_a_check_takes_no_text(
+    runtime: Runtime, check: dict[str, Any], value: Any, holds: bool
+) -> None:
+    sample = sample_of(runtime, give(value), say(["a", "b"], check))
+    assert sample.outcome == ("passed" if holds else "failed"), sample
+    assert "no check" not in sample.message
+
+
+def test_types_are_kept_value_by_value(runtime: Runtime) -> None:
+    check = {"type": "contains", "value": "is ${number}", "case_sensitive": "${flag}"}
+    other = {"type": "contains", "value": "${number}", "case_sensitive": "${flag}"}
+    first = {
+        "tool": "give",
+        "input": {"value": {"number": 42, "flag": True}},
+        "capture": {"number": "$.value.number", "flag": "$.value.flag"},
+    }
+    sample = sample_of(runtime, first, say("is 42", check, other))
+    assert sample.outcome == "passed", sample
+    assert sample.checks[1].rule == {"type": "contains", "value": "42", "caseSensitive": True}
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "message"),
+    [
+        ("5", "$.value", "with the captured values this is no check: expected a whole number, found '5'"),
+        (5, "$.no", "no check without captured values: expected a whole number, found '${here}'"),
+    ],
+)
+def test_a_value_of_the_wrong_type_or_none_fails(
+    runtime: Runtime, value: Any, path: str, message: str
+) -> None:
+    check = {"not": {"type": "min_length", "chars": "${here}"}}
+    first = {**give(value), "capture": {"here": path}, "expected": {"validations": [check]}}
+    sample = sample_of(runtime, first)
+    assert sample.outcome == "failed"
+    assert sample.checks[0].message == message
+
+
 IMPORT = "import x from 'y'"
 
 

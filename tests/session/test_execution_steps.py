@@ -255,6 +255,14 @@ def test_checks_and_paths_are_parsed_ahead_with_their_places() -> None:
     assert "contains" in caught.value.problems[0].message
 
 
+def test_a_check_takes_a_captured_number() -> None:
+    counting = {**GET, "expect": [{"type": "min_length", "chars": "${n}"}]}
+    (step,) = steps_of([StepModel.model_validate({**counting, "capture": {"n": "$.a"}})], BUILTIN)
+    assert step.checks[0].rule == {"type": "min_length", "chars": "${n}"}
+    with pytest.raises(CheckSpecError):
+        steps_of([StepModel.model_validate({**counting, "capture": {"number": "$.a"}})], BUILTIN)
+
+
 def test_a_name_that_no_earlier_step_captures_is_found_ahead() -> None:
     nested = {"call": "mcp__notes__get_note", "arguments": {"limit": 2, "of": [{"id": "n-${note_id}"}]}}
     itself = {**GET_THAT, "capture": {"note_ids": "$.a", "id": "$.b"}}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck, expectation_checks
+from pytest_mcpeval.kinds.scenario.placeholders import later
 from pytest_mcpeval.kinds.scenario.schema import CaseModel, ExpectedModel, ScenarioSettings, StepModel
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step
 from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -29,15 +31,21 @@ class SpecBuilder:
         return ScenarioSpec(
             name=model.name or model.id,
             description=model.description,
-            steps=tuple(self._step(step, model) for step in steps_of(model)),
+            steps=tuple(self._steps(model)),
             server=self.servers[server_name(model, self.settings, self.servers) or ""],
             fresh=self.settings.fresh if model.fresh is None else model.fresh,
             tolerated=gates.pass_rate is not None or gates.no_new_failures,
         )
 
-    def _step(self, step: StepModel, model: CaseModel) -> Step:
+    def _steps(self, model: CaseModel) -> Iterator[Step]:
+        captured: set[str] = set()
+        for step in steps_of(model):
+            captured.update(step.capture)
+            yield self._step(step, model, captured)
+
+    def _step(self, step: StepModel, model: CaseModel, captured: Collection[str]) -> Step:
         timeout = step.timeout or model.timeout or self.settings.timeout
-        checks = tuple(self._checks(step.expected)) if step.expected else ()
+        checks = tuple(self._checks(step.expected, captured)) if step.expected else ()
         if step.tool is not None:
             name = tool_name(step.tool, self.settings) or step.tool
             return Step("tool", name, self._arguments(step, model), checks, timeout, step.capture)
@@ -50,8 +58,9 @@ class SpecBuilder:
         project = model.project or self.project
         return {**step.input, "project": project} if send and project else step.input
 
-    def _checks(self, expected: ExpectedModel) -> Iterator[ParsedCheck]:
-        yield from map(self.registry.parse, expected.validations)
+    def _checks(self, expected: ExpectedModel, captured: Collection[str]) -> Iterator[ParsedCheck]:
+        for rule in expected.validations:
+            yield self.registry.parse(rule, partial(later, captured=captured))
         yield from expectation_checks(
             expected.expected_keywords, expected.forbidden_keywords, expected.expected_imports
         )

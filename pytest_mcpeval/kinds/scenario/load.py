@@ -13,7 +13,7 @@ from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
-from pytest_mcpeval.kinds.scenario.placeholders import near_misses, not_captured
+from pytest_mcpeval.kinds.scenario.placeholders import later, near_misses, not_captured
 from pytest_mcpeval.kinds.scenario.schema import (
     CaseModel,
     ExpectedModel,
@@ -273,11 +273,15 @@ class _Loader:
             self._problem(*at, message=problem)
 
     def _check_rules(self, at: Keys, model: CaseModel) -> None:
+        # None where a mistake may hide what is captured.
+        captured: set[str] | None = set()
         for number, step in enumerate(steps_of(model)):
             place = at if model.steps is None else (*at, "steps", number)
+            known = captured is not None and place not in self._mistakes
+            captured = {*captured, *step.capture} if captured is not None and known else None
             for index, rule in enumerate(step.expected.validations if step.expected else ()):
                 try:
-                    self.registry.parse(rule)
+                    self.registry.parse(rule, partial(later, captured=captured))
                 except CheckSpecError as error:
                     for path, message in error.problems:
                         keys = (*place, "expected", "validations", index, *path)

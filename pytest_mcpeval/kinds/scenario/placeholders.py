@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, ParsedCheck
 from pytest_mcpeval.kinds.scenario.checks.verdict import unjudged
@@ -42,6 +42,15 @@ def near_misses(rule: Any, captured: Collection[str]) -> Iterator[str]:
         meant = None if name in captured else closest(name, captured)
         if meant is not None:
             yield f"${{{name}}} is not captured by any step so far; did you mean ${{{meant}}}?"
+
+
+def later(value: object, captured: Collection[str] | None) -> Literal["any", "text"] | None:
+    """What may take the place of a value of a check, with these captured names; None: with any name."""
+    if captured is not None and not any(name in captured for name in placeholders(value)):
+        return None
+    if isinstance(value, str) and PLACEHOLDER.fullmatch(value):
+        return "any"
+    return "text" if any(placeholders(value)) else None
 
 
 def filled(value: Any, captured: Mapping[str, Any]) -> Any:
@@ -91,10 +100,14 @@ def _filled_rule(
             {**check.rule, "checks": nested} if "checks" in check.rule else {**check.rule, "check": nested[0]}
         )
     typed: Mapping[str, Any] = filled(check.rule, captured)
-    if registry.accepts([typed]):
-        return typed
-    as_text: Mapping[str, Any] = filled(check.rule, _texts(captured))
-    return as_text
+    try:
+        registry.parse(typed)
+    except CheckSpecError as error:
+        wrong = {path[0] if path else None for path, _ in error.problems}
+        texts = filled(check.rule, _texts(captured))
+        mixed = {key: texts[key] if {key, None} & wrong else value for key, value in typed.items()}
+        return mixed if registry.accepts([mixed]) else typed
+    return typed
 
 
 def _texts(captured: Mapping[str, Any]) -> dict[str, str]:

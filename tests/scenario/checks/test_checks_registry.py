@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from pytest_mcpeval.kinds.scenario.checks import (
     passed,
     rule_of_keyword,
 )
+from pytest_mcpeval.kinds.scenario.placeholders import later
 from pytest_mcpeval.servers.response import Response
 
 Problems = list[tuple[tuple[str | int, ...], str]]
@@ -315,6 +317,42 @@ def schema() -> Draft202012Validator:
 def test_schema_accepts_rules(rule: dict[str, Any], schema: Draft202012Validator) -> None:
     REGISTRY.parse(rule)
     assert schema.is_valid(rule)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"type": "min_length", "chars": "${n}"},
+        {"type": "contains", "value": "x", "case_sensitive": "${n}"},
+        {"type": "contains_any", "values": "${n}"},
+        {"type": "json_path", "path": "$.a[${n}]", "count": "${n}", "value_type": "${n}", "match": "${n}"},
+        {"not": {"type": "matches_schema", "schema": "${n}"}},
+    ],
+    ids=json.dumps,
+)
+def test_schema_and_parser_take_a_value_that_comes_later(
+    rule: dict[str, Any], schema: Draft202012Validator
+) -> None:
+    assert schema.is_valid(rule)
+    assert REGISTRY.parse(rule, partial(later, captured={"n"})).verdict(Response("x")).unjudged
+    with pytest.raises(CheckSpecError):
+        REGISTRY.parse(rule, partial(later, captured={"m"}))
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ({"type": "min_length", "chars": "1${n}"}, ("chars",)),
+        ({"type": "min_length", "chars": "${n}", "chras": "${n}"}, ("chras",)),
+        ({"type": "contains", "case_sensitive": "${n}"}, ("value",)),
+        ({"type": "json_path", "path": "$.a", "count": "${n}", "length": "x"}, ("length",)),
+        ({"any_of": [{"type": "min_length", "chars": "${n}"}, {"type": "${n}"}]}, ("any_of", 1, "type")),
+    ],
+)
+def test_what_no_later_value_mends_is_a_mistake_now(rule: dict[str, Any], path: tuple[str | int]) -> None:
+    with pytest.raises(CheckSpecError) as caught:
+        REGISTRY.parse(rule, partial(later, captured={"n"}))
+    assert [problem.path for problem in caught.value.problems] == [path]
 
 
 @pytest.mark.parametrize("rule", VALID, ids=json.dumps)

@@ -11,6 +11,8 @@ from .parameters import spellings
 from .registry import CheckGroup, CheckType
 
 NESTED = {"$ref": "#/$defs/check"}
+CAPTURED = {"type": "string", "pattern": r"^\$\{[A-Za-z_][A-Za-z0-9_]*\}$"}
+"""``${name}`` of a captured value, which takes the place of a value of any type."""
 
 
 def schema_of_checks(types: Iterable[CheckType | CheckGroup]) -> dict[str, Any]:
@@ -22,6 +24,7 @@ def schema_of_checks(types: Iterable[CheckType | CheckGroup]) -> dict[str, Any]:
             alternatives += _group_forms(found)
         else:
             alternatives.append(_type_form(found, definitions))
+    definitions["captured"] = CAPTURED
     definitions["check"] = {"anyOf": alternatives}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions, **NESTED}
 
@@ -36,12 +39,17 @@ def _type_form(found: CheckType, definitions: dict[str, Any]) -> dict[str, Any]:
         "description": found.description,
         "properties": {
             "type": {"const": found.name},
-            **{spelling: properties[canonical] for spelling, canonical in names.items()},
+            **{spelling: _or_captured(properties[canonical]) for spelling, canonical in names.items()},
         },
         "additionalProperties": False,
         "required": ["type"],
         **_required_keys(found.parameters, written.get("required", [])),
     }
+
+
+def _or_captured(written: dict[str, Any]) -> dict[str, Any]:
+    is_text = written.get("type") == "string" and "enum" not in written
+    return written if is_text else {"anyOf": [written, {"$ref": "#/$defs/captured"}]}
 
 
 def _required_keys(model: type[BaseModel], required: list[str]) -> dict[str, Any]:

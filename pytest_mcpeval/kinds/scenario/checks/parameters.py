@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -15,6 +15,9 @@ from .verdict import shortened
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[list[Text], Field(min_length=1)]
 Number = int | float
+
+Later = Callable[[object], Literal["any", "text"] | None]
+"""What may take the place of a value before its check is judged: anything, a text, or nothing (None)."""
 
 EXPECTED = {
     "string_type": "text",
@@ -77,15 +80,30 @@ def did_you_mean(found: str, known: Iterable[str]) -> str:
     return f', did you mean "{close[0]}"?' if close else ""
 
 
+def never(value: object) -> None:
+    """Of rules whose values are all final: nothing takes their place."""
+
+
 def problems_of(
-    error: ValidationError, model: type[BaseModel], written: Mapping[str, Any]
+    error: ValidationError, model: type[BaseModel], written: Mapping[str, Any], later: Later = never
 ) -> list[SpecProblem]:
-    """Each mistake once, at the key as it is written in the rule."""
+    """Each mistake once, at the key as it is written in the rule; none that may be gone ``later``."""
     found: dict[tuple[str | int, ...], str] = {}
     for entry in error.errors(include_url=False):
+        if _may_hold_later(entry, later):
+            continue
         path = _path_as_written(entry["loc"], model, written)
         found[path] = _message(entry, path, model)
     return [SpecProblem(path, message) for path, message in found.items()]
+
+
+def _may_hold_later(entry: Any, later: Later) -> bool:
+    kind = entry["type"]
+    if not entry["loc"] or kind in ("extra_forbidden", "missing"):
+        return False
+    replacement = later(entry["input"])
+    # No other text makes a text a number.
+    return replacement == "any" or (replacement == "text" and not kind.endswith("_type"))
 
 
 def _path_as_written(

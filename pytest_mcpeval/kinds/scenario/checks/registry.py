@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
 
-from .parameters import SpecProblem, canonical_keys, did_you_mean, problems_of
+from .parameters import Later, SpecProblem, canonical_keys, did_you_mean, never, problems_of
 from .verdict import JudgementError, Verdict, shortened, unjudged
 
 P = TypeVar("P", bound=BaseModel)
@@ -132,14 +132,16 @@ class CheckRegistry:
         """
         return CheckRegistry([*self._types.values(), *types])
 
-    def parse(self, rule: object) -> ParsedCheck:
+    def parse(self, rule: object, later: Later = never) -> ParsedCheck:
         """The rule as a check that can be evaluated any number of times.
+
+        With values whose place others take ``later``, it may be no check yet: evaluated as it is, it fails.
 
         Raises:
             CheckSpecError: The rule is not valid; all mistakes are listed, also those of nested checks.
         """
         problems: list[SpecProblem] = []
-        parsed = self._parse(rule, (), problems)
+        parsed = self._parse(rule, (), problems, later)
         if parsed is None or problems:
             raise CheckSpecError(problems)
         return parsed
@@ -158,7 +160,7 @@ class CheckRegistry:
 
     def _is_valid(self, rule: object) -> bool:
         problems: list[SpecProblem] = []
-        return self._parse(rule, (), problems) is not None and not problems
+        return self._parse(rule, (), problems, never) is not None and not problems
 
     def _are_valid(self, name: str, written: list[dict[str, Any]]) -> bool:
         found = self._types[name]
@@ -175,7 +177,7 @@ class CheckRegistry:
 
         return schema_of_checks(self)
 
-    def _parse(self, rule: object, at: Path, problems: list[SpecProblem]) -> ParsedCheck | None:
+    def _parse(self, rule: object, at: Path, problems: list[SpecProblem], later: Later) -> ParsedCheck | None:
         if not isinstance(rule, Mapping):
             found = shortened(repr(rule), 40)
             problems.append(
@@ -186,14 +188,19 @@ class CheckRegistry:
         name = shorthand[0] if shorthand and "type" not in rule else rule.get("type")
         found_type = self._types.get(name) if isinstance(name, str) else None
         if isinstance(found_type, CheckGroup):
-            return self._parse_group(found_type, rule, at, problems)
+            return self._parse_group(found_type, rule, at, problems, later)
         if found_type is not None:
-            return _parse_single(found_type, rule, at, problems)
+            return _parse_single(found_type, rule, at, problems, later)
         problems.append(self._unknown(rule, at))
         return None
 
     def _parse_group(
-        self, group: CheckGroup, rule: Mapping[str, Any], at: Path, problems: list[SpecProblem]
+        self,
+        group: CheckGroup,
+        rule: Mapping[str, Any],
+        at: Path,
+        problems: list[SpecProblem],
+        later: Later,
     ) -> ParsedCheck | None:
         key = group.key if "type" in rule else group.name
         problems += [
@@ -215,7 +222,7 @@ class CheckRegistry:
             if group.key == "check"
             else [((*at, key, i), one) for i, one in enumerate(nested)]
         )
-        children = [self._parse(one, place, problems) for place, one in places]
+        children = [self._parse(one, place, problems, later) for place, one in places]
         valid = [child for child in children if child is not None]
         return _grouped(group, valid) if len(valid) == len(children) else None
 
@@ -246,18 +253,19 @@ def _list_of(model: type[BaseModel]) -> TypeAdapter[list[BaseModel]]:
 
 
 def _parse_single(
-    found: CheckType, rule: Mapping[str, Any], at: Path, problems: list[SpecProblem]
+    found: CheckType, rule: Mapping[str, Any], at: Path, problems: list[SpecProblem], later: Later
 ) -> ParsedCheck | None:
     written = _without_type(rule)
+    canonical = {"type": found.name, **canonical_keys(found.parameters, written)}
     try:
         parameters = found.parameters.model_validate(written)
     except ValidationError as error:
-        problems += [
-            SpecProblem((*at, *path), message)
-            for path, message in problems_of(error, found.parameters, written)
-        ]
+        wrong = problems_of(error, found.parameters, written, later)
+        if not wrong:
+            (_, message), *_ = problems_of(error, found.parameters, written)
+            return ParsedCheck(canonical, lambda _: unjudged(f"no check without captured values: {message}"))
+        problems += [SpecProblem((*at, *path), message) for path, message in wrong]
         return None
-    canonical = {"type": found.name, **canonical_keys(found.parameters, written)}
     return ParsedCheck(canonical, partial(found.judge, parameters))
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.capture import json_path_problem
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, ParsedCheck, SpecProblem
-from pytest_mcpeval.kinds.scenario.placeholders import near_misses, not_captured
+from pytest_mcpeval.kinds.scenario.placeholders import later, near_misses, not_captured
 from pytest_mcpeval.kinds.session.execution.settings import PagesModel, StepModel
 
 
@@ -45,7 +46,11 @@ def steps_of(
             earlier step captures or that is nearly one that is; paths begin with the step's index.
     """
     problems = list(_unknown_names(models))
-    steps = [_step(index, model, registry, directory, problems) for index, model in enumerate(models)]
+    captured: set[str] = set()
+    steps: list[Step] = []
+    for index, model in enumerate(models):
+        captured.update(model.capture)
+        steps.append(_step(index, model, captured, registry, directory, problems))
     if problems:
         raise CheckSpecError(problems)
     return tuple(steps)
@@ -66,6 +71,7 @@ def _unknown_names(models: Sequence[StepModel]) -> Iterator[SpecProblem]:
 def _step(
     index: int,
     model: StepModel,
+    captured: Collection[str],
     registry: CheckRegistry,
     directory: Path,
     problems: list[SpecProblem],
@@ -73,7 +79,7 @@ def _step(
     checks: list[ParsedCheck] = []
     for number, rule in enumerate(model.expect):
         try:
-            checks.append(registry.parse(rule))
+            checks.append(registry.parse(rule, partial(later, captured=captured)))
         except CheckSpecError as error:
             problems.extend(
                 SpecProblem((index, "expect", number, *path), text) for path, text in error.problems
