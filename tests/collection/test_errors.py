@@ -173,6 +173,11 @@ def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> 
             "{smu: $.result}",
             '8: ${sum} is not captured by an earlier step (did you mean "smu"?)',
         ),
+        (
+            'text: "${sum}"',
+            'text: "x", nest: {"n-${smu}": 1}',
+            '8: ${smu} is not captured by an earlier step (did you mean "sum"?)',
+        ),
         ("${sum}", "${later}", "8: ${later} is not captured by an earlier step (captured: sum)"),
         (
             'value: "3"',

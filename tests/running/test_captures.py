@@ -209,6 +209,14 @@ def test_a_value_of_the_wrong_type_or_none_fails(
     assert sample.checks[0].message == message
 
 
+@pytest.mark.parametrize(("value", "text"), VALUES_AND_TEXTS)
+def test_a_key_takes_a_captured_value_as_text(runtime: Runtime, value: Any, text: str) -> None:
+    check = {"type": "equals", "value": {"of ${id}": {"${id}": "${id}"}}}
+    sample = sample_of(runtime, give(value), say({"of ${id}": {"${id}": "${id}"}}, check))
+    assert sample.outcome == "passed", sample
+    assert sample.measured["calls"][1]["arguments"] == {"value": {f"of {text}": {text: value}}}
+
+
 IMPORT = "import x from 'y'"
 
 

@@ -264,7 +264,10 @@ def test_a_check_takes_a_captured_number() -> None:
 
 
 def test_a_name_that_no_earlier_step_captures_is_found_ahead() -> None:
-    nested = {"call": "mcp__notes__get_note", "arguments": {"limit": 2, "of": [{"id": "n-${note_id}"}]}}
+    nested = {
+        "call": "mcp__notes__get_note",
+        "arguments": {"limit": 2, "of": [{"n-${note_id}": 1}], "${idd}": 1},
+    }
     itself = {**GET_THAT, "capture": {"note_ids": "$.a", "id": "$.b"}}
     expecting = {**GET_THAT, "expect": [{"type": "contains", "value": "${note_idz} or ${HOME}"}]}
     models = [StepModel.model_validate(step) for step in (itself, nested, expecting)]
@@ -276,6 +279,10 @@ def test_a_name_that_no_earlier_step_captures_is_found_ahead() -> None:
             (1, "arguments", "of"),
             '${note_id} is not captured by an earlier step (did you mean "note_ids"?) '
             "(captured: id, note_ids)",
+        ),
+        (
+            (1, "arguments", "${idd}"),
+            '${idd} is not captured by an earlier step (did you mean "id"?) (captured: id, note_ids)',
         ),
         ((2, "expect", 0), "${note_idz} is not captured by any step so far; did you mean ${note_ids}?"),
     ]

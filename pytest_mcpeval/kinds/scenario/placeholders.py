@@ -16,11 +16,12 @@ PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def placeholders(value: Any) -> Iterator[str]:
-    """The names of all ``${name}`` inside JSON data."""
+    """The names of all ``${name}`` inside JSON data, keys of mappings included."""
     if isinstance(value, str):
         yield from PLACEHOLDER.findall(value)
     elif isinstance(value, Mapping):
-        for inner in value.values():
+        for key, inner in value.items():
+            yield from placeholders(key)
             yield from placeholders(inner)
     elif isinstance(value, list):
         for inner in value:
@@ -57,7 +58,7 @@ def filled(value: Any, captured: Mapping[str, Any]) -> Any:
     """JSON data with every ``${name}`` of a captured value replaced.
 
     A text that is nothing but one placeholder takes the value as it is, with its type; inside a longer text,
-    a value stands as `text_of` says.
+    a value stands as `text_of` says, and so it does in a key.
     """
     if isinstance(value, str):
         whole = PLACEHOLDER.fullmatch(value)
@@ -65,7 +66,7 @@ def filled(value: Any, captured: Mapping[str, Any]) -> Any:
             return captured[whole[1]]
         return PLACEHOLDER.sub(lambda match: text_of(captured.get(match[1], match[0])), value)
     if isinstance(value, Mapping):
-        return {key: filled(inner, captured) for key, inner in value.items()}
+        return {text_of(filled(key, captured)): filled(inner, captured) for key, inner in value.items()}
     if isinstance(value, list):
         return [filled(inner, captured) for inner in value]
     return value

@@ -60,7 +60,7 @@ def _unknown_names(models: Sequence[StepModel]) -> Iterator[SpecProblem]:
     captured: set[str] = set()
     for index, model in enumerate(models):
         for key, value in model.arguments.items():
-            for message in not_captured(value, captured):
+            for message in not_captured({key: value}, captured):
                 yield SpecProblem((index, "arguments", key), message)
         captured.update(model.capture)
         for number, rule in enumerate(model.expect):
