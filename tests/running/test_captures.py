@@ -145,7 +145,7 @@ def test_a_group_keeps_the_type_where_it_fits(runtime: Runtime) -> None:
 
 @pytest.mark.parametrize("negated", [False, True])
 def test_a_value_that_makes_no_check_is_one_failed_check(runtime: Runtime, negated: bool) -> None:
-    rule: dict[str, Any] = {"type": "matches_regex", "pattern": "${id}"}
+    rule: dict[str, Any] = {"type": "equals", "value": "x", "path": "${id}"}
     rule = {"not": rule} if negated else rule
     sample = sample_of(runtime, give("("), say("x", rule, {"type": "contains", "value": "x"}))
     assert sample.outcome == "failed"
@@ -215,6 +215,28 @@ def test_a_key_takes_a_captured_value_as_text(runtime: Runtime, value: Any, text
     sample = sample_of(runtime, give(value), say({"of ${id}": {"${id}": "${id}"}}, check))
     assert sample.outcome == "passed", sample
     assert sample.measured["calls"][1]["arguments"] == {"value": {f"of {text}": {text: value}}}
+
+
+@pytest.mark.parametrize("value", ["a+b", "1.2", "(", "\\d[^]", "$", "a-z|{2}/", 42, "é\n"])
+def test_a_captured_value_in_a_pattern_stands_for_itself(runtime: Runtime, value: Any) -> None:
+    step = {"prompt": "repeat", "input": {"value": "${id}"}}
+    rules = [
+        {"type": "matches_regex", "pattern": "^${id}$"},
+        {"type": "matches_regex", "pattern": "${id}"},
+        {"not": {"type": "matches_regex", "pattern": "^[^${id}]"}},
+    ]
+    sample = sample_of(runtime, give(value), {**step, "expected": {"validations": rules}})
+    assert sample.outcome == "passed", sample
+
+
+def test_a_pattern_matches_nothing_but_the_captured_value(runtime: Runtime) -> None:
+    rules = [
+        {"type": "matches_regex", "pattern": "^${id}$"},
+        {"type": "json_path", "path": "$.answer", "matches": "^${id}$"},
+    ]
+    step = {"tool": "give", "expected": {"validations": rules}}
+    sample = sample_of(runtime, give("1.2"), {**step, "input": {"value": "1x2"}})
+    assert [check.status for check in sample.checks] == ["failed", "failed"], sample
 
 
 IMPORT = "import x from 'y'"

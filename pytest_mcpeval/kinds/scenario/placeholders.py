@@ -8,7 +8,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, ParsedCheck
+from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, CheckType, ParsedCheck
+from pytest_mcpeval.kinds.scenario.checks.javascript_regex import matching_itself
+from pytest_mcpeval.kinds.scenario.checks.parameters import pattern_keys
 from pytest_mcpeval.kinds.scenario.checks.verdict import unjudged
 from pytest_mcpeval.loading.wording import closest, suggestion
 
@@ -100,15 +102,26 @@ def _filled_rule(
         return (
             {**check.rule, "checks": nested} if "checks" in check.rule else {**check.rule, "check": nested[0]}
         )
-    typed: Mapping[str, Any] = filled(check.rule, captured)
+    patterns = _filled_patterns(check, captured, registry)
+    typed = {**filled(check.rule, captured), **patterns}
     try:
         registry.parse(typed)
     except CheckSpecError as error:
         wrong = {path[0] if path else None for path, _ in error.problems}
-        texts = filled(check.rule, _texts(captured))
+        texts = {**filled(check.rule, _texts(captured)), **patterns}
         mixed = {key: texts[key] if {key, None} & wrong else value for key, value in typed.items()}
         return mixed if registry.accepts([mixed]) else typed
     return typed
+
+
+def _filled_patterns(
+    check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry
+) -> dict[str, Any]:
+    """The regular expressions of a rule: in them, captured values are no syntax."""
+    found = registry.get(check.name)
+    keys = pattern_keys(found.parameters) if isinstance(found, CheckType) else ()
+    literal = {name: matching_itself(text) for name, text in _texts(captured).items()}
+    return {key: filled(check.rule[key], literal) for key in keys if key in check.rule}
 
 
 def _texts(captured: Mapping[str, Any]) -> dict[str, str]:

@@ -11,9 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-from pytest_mcpeval.kinds.scenario.checks.javascript_regex import PatternError, compile_pattern, found_in
+from pytest_mcpeval.kinds.scenario.checks.javascript_regex import (
+    PatternError,
+    compile_pattern,
+    found_in,
+    matching_itself,
+)
 from pytest_mcpeval.servers.response import Response
 
 NODE = shutil.which("node") or str(Path(sys.executable).with_name("node"))
@@ -252,3 +259,13 @@ def test_documented_syntax(pattern: str, text: str, found: str | None) -> None:
 def test_what_does_not_compile(pattern: str) -> None:
     with pytest.raises(PatternError, match=r"^not a regular expression: .+ at position \d+ of "):
         compile_pattern(pattern)
+
+
+@given(st.text(st.characters() | st.sampled_from("^$.*+?()[]{}|/-\\&~ nd1"), min_size=1))
+def test_the_pattern_of_a_text_matches_it_and_nothing_else(text: str) -> None:
+    pattern = matching_itself(text)
+    match = found_in(compile_pattern(pattern, ignore_case=False), f"x{text}x")
+    assert match is not None
+    assert match[0] == text
+    one_of = compile_pattern(f"[{pattern}]", ignore_case=False)
+    assert {char for char in f"aZ09_ {text}" if found_in(one_of, char)} == {*text}

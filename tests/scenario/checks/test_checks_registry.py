@@ -345,6 +345,8 @@ def test_schema_and_parser_take_a_value_that_comes_later(
         ({"type": "min_length", "chars": "1${n}"}, ("chars",)),
         ({"type": "min_length", "chars": "${n}", "chras": "${n}"}, ("chras",)),
         ({"type": "contains", "case_sensitive": "${n}"}, ("value",)),
+        ({"type": "matches_regex", "pattern": "(${n}"}, ("pattern",)),
+        ({"type": "json_path", "path": "$[?(${n}]", "matches": "(${n}"}, ("matches",)),
         ({"type": "json_path", "path": "$.a", "count": "${n}", "length": "x"}, ("length",)),
         ({"any_of": [{"type": "min_length", "chars": "${n}"}, {"type": "${n}"}]}, ("any_of", 1, "type")),
     ],

@@ -45,6 +45,7 @@ ESCAPE = re.compile(
     r"|k<(?P<name>\w+)>|(?P<property>[pP]\{\^?\w+(?:=\w+)?\})|(?P<digits>[0-9]+)|(?P<one>.))",
     re.DOTALL,
 )
+SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|/-]")
 QUANTIFIER = re.compile(r"\{\d+(?:,\d*)?\}")
 INLINE_FLAGS = re.compile(r"\(\?([a-zA-Z]+)(?:-[a-zA-Z]+)?[:)]")
 
@@ -72,6 +73,11 @@ def compile_pattern(pattern: str, ignore_case: bool = True) -> CompiledPattern:
         reason = getattr(error, "msg", str(error))
         message = f"not a regular expression: {reason} at position {position} of {pattern[:60]!r}"
         raise PatternError(message) from None
+
+
+def matching_itself(text: str) -> str:
+    """The pattern that matches a text and nothing else, also as a part of a longer pattern."""
+    return SYNTAX.sub(r"\\\g<0>", text)
 
 
 def found_in(pattern: CompiledPattern, text: str) -> regex.Match[str] | None:

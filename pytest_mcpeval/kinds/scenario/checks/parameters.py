@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -18,6 +18,11 @@ Number = int | float
 
 Later = Callable[[object], Literal["any", "text"] | None]
 """What may take the place of a value before its check is judged: anything, a text, or nothing (None)."""
+
+
+class IsPattern:
+    """In the annotation of a text: it is a regular expression."""
+
 
 EXPECTED = {
     "string_type": "text",
@@ -58,6 +63,19 @@ class SpecProblem(NamedTuple):
 
 
 @cache
+def pattern_keys(model: type[BaseModel]) -> frozenset[str]:
+    """The canonical spellings of the keys that take regular expressions."""
+    fields = model.model_fields.items()
+    return frozenset(
+        field.alias or name for name, field in fields if _has_pattern(field.rebuild_annotation())
+    )
+
+
+def _has_pattern(annotation: Any) -> bool:
+    return any(isinstance(part, IsPattern) or _has_pattern(part) for part in get_args(annotation))
+
+
+@cache
 def spellings(model: type[BaseModel]) -> dict[str, str]:
     """Every accepted spelling of the model's keys, with the canonical (camelCase) one."""
     accepted: dict[str, str] = {}
@@ -90,20 +108,21 @@ def problems_of(
     """Each mistake once, at the key as it is written in the rule; none that may be gone ``later``."""
     found: dict[tuple[str | int, ...], str] = {}
     for entry in error.errors(include_url=False):
-        if _may_hold_later(entry, later):
+        if _may_hold_later(entry, later, model):
             continue
         path = _path_as_written(entry["loc"], model, written)
         found[path] = _message(entry, path, model)
     return [SpecProblem(path, message) for path, message in found.items()]
 
 
-def _may_hold_later(entry: Any, later: Later) -> bool:
-    kind = entry["type"]
-    if not entry["loc"] or kind in ("extra_forbidden", "missing"):
+def _may_hold_later(entry: Any, later: Later, model: type[BaseModel]) -> bool:
+    kind, location = entry["type"], entry["loc"]
+    if not location or kind in ("extra_forbidden", "missing"):
         return False
     replacement = later(entry["input"])
-    # No other text makes a text a number.
-    return replacement == "any" or (replacement == "text" and not kind.endswith("_type"))
+    # No other text makes a text a number, and what stands for itself mends no pattern.
+    mended = not kind.endswith("_type") and location[0] not in pattern_keys(model)
+    return replacement == "any" or (replacement == "text" and mended)
 
 
 def _path_as_written(

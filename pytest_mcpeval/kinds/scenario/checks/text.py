@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from pytest_mcpeval.servers.response import Response
 
 from .javascript_regex import compile_pattern, found_in
-from .parameters import Parameters, Text, Texts
+from .parameters import IsPattern, Parameters, Text, Texts
 from .registry import check_type
 from .verdict import Verdict, failed, judged, listed, passed, quoted
 
@@ -19,7 +19,7 @@ def _valid_pattern(pattern: str) -> str:
     return pattern
 
 
-Pattern = Annotated[str, Field(min_length=1), AfterValidator(_valid_pattern)]
+Pattern = Annotated[str, Field(min_length=1), AfterValidator(_valid_pattern), IsPattern()]
 """A regular expression that compiles."""
 
 
