@@ -236,7 +236,7 @@ def _traits(item: pytest.Item, recorder: Recorder) -> dict[str, Any]:
     traits: dict[str, Any] = {
         "difficulty": given.get("difficulty"),
         "project": given.get("project"),
-        "tags": tuple(given.get("tags", ())),
+        "tags": tuple(dict.fromkeys(given.get("tags", ()))),
         "tool": tools[0] if len(tools) == 1 else tools,
         "name": given.get("name", item.name),
     }

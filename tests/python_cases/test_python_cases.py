@@ -205,7 +205,7 @@ def test_mapping_of_parameters():
 
 
 @pytest.mark.mcpeval_checks(contains="alpha")
-@pytest.mark.mcpeval_case(project="mina", difficulty="basic", tags=["intro"], name="A class")
+@pytest.mark.mcpeval_case(project="mina", difficulty="basic", tags=["intro", "intro"], name="A class")
 class TestClass:
     @pytest.mark.parametrize("word", ["alpha", "beta"])
     def test_word(self, mcpeval_call, word):
@@ -354,6 +354,7 @@ def test_python_cases_are_in_the_tables(run: Run) -> None:
     assert metrics["summary"]["totalTests"] == len(EXPECTED["test_markers.py"])
     assert metrics["byDifficulty"]["basic"]["total"] == 2
     assert metrics["byDifficulty"]["advanced"]["total"] == 1
+    assert metrics["byTag"] == {"intro": {"total": 3, "passed": 2, "passRate": pytest.approx(200 / 3)}}
 
 
 def test_junit_properties(run: Run) -> None:

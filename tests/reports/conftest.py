@@ -33,7 +33,7 @@ def test_plain() -> None:
 def write_project(path: Path) -> Project:
     """Suites for every outcome and every verdict."""
     project = Project.at(path)
-    tags = ["intro", "a tag with a name of many words"]
+    tags = ["intro", "a tag with a name of many words", "intro"]
     tagged: dict[str, Any] = {"difficulty": "basic", "project": "mina", "tags": tags}
     project.suite(
         "plain.yaml",

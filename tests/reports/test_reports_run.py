@@ -261,6 +261,7 @@ def test_every_field_of_an_evaluation_report_is_found(run: Run) -> None:
     assert suite["metrics"]["byDifficulty"]["intermediate"] == {"total": 0, "passed": 0, "passRate": 0.0}
     assert suite["metrics"]["byTool"]["answer"] == {"total": 1, "passed": 1, "passRate": 100.0}
     assert suite["metrics"]["byProject"]["solana"]["total"] == 1
+    assert suite["metrics"]["byTag"]["intro"] == {"total": 2, "passed": 1, "passRate": 50.0}
     assert [found["testId"] for found in suite["failures"]] == ["bad-1", "tool-error"]
     failure = suite["failures"][0]
     assert failure["testName"] == "A bad case"

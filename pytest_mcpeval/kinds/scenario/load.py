@@ -207,7 +207,7 @@ class _Loader:
             "difficulty": model.difficulty,
             "tool": tools[0] if len(set(tools)) == 1 else tuple(dict.fromkeys(tools)),
             "project": model.project or self.project,
-            "tags": tuple(model.tags),
+            "tags": tuple(dict.fromkeys(model.tags)),
         }
         return {name: value for name, value in traits.items() if value}
 
