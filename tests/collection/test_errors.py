@@ -174,6 +174,12 @@ def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> 
             '8: ${sum} is not captured by an earlier step (did you mean "smu"?)',
         ),
         (
+            "    capture: {sum: $.result}",
+            '    expected: {forbiddenKeywords: [x, "${later}"]}\n    capture: {sum: $.result}\n'
+            "  - {tool: echo, input: {text: x}, capture: {later: $}}",
+            "7: ${later} is captured by a later step only",
+        ),
+        (
             'text: "${sum}"',
             'text: "x", nest: {"n-${smu}": 1}',
             '8: ${smu} is not captured by an earlier step (did you mean "sum"?)',

@@ -270,19 +270,21 @@ def test_a_name_that_no_earlier_step_captures_is_found_ahead() -> None:
     }
     itself = {**GET_THAT, "capture": {"note_ids": "$.a", "id": "$.b"}}
     expecting = {**GET_THAT, "expect": [{"type": "contains", "value": "${note_idz} or ${HOME}"}]}
-    models = [StepModel.model_validate(step) for step in (itself, nested, expecting)]
+    early = {**GET_THAT, "arguments": {}, "expect": [{"type": "contains", "value": "${id}"}]}
+    models = [StepModel.model_validate(step) for step in (early, itself, nested, expecting)]
     with pytest.raises(CheckSpecError) as caught:
         steps_of(models, BUILTIN)
     assert [(problem.path, problem.message) for problem in caught.value.problems] == [
-        ((0, "arguments", "id"), "${id} is not captured by an earlier step (captured: nothing)"),
+        ((0, "expect", 0), "${id} is captured by a later step only"),
+        ((1, "arguments", "id"), "${id} is not captured by an earlier step (captured: nothing)"),
         (
-            (1, "arguments", "of"),
+            (2, "arguments", "of"),
             '${note_id} is not captured by an earlier step (did you mean "note_ids"?) '
             "(captured: id, note_ids)",
         ),
         (
-            (1, "arguments", "${idd}"),
+            (2, "arguments", "${idd}"),
             '${idd} is not captured by an earlier step (did you mean "id"?) (captured: id, note_ids)',
         ),
-        ((2, "expect", 0), "${note_idz} is not captured by any step so far; did you mean ${note_ids}?"),
+        ((3, "expect", 0), "${note_idz} is not captured by any step so far; did you mean ${note_ids}?"),
     ]

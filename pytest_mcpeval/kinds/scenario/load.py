@@ -226,6 +226,7 @@ class _Loader:
 
     def _check_steps(self, at: Keys, steps: Sequence[StepModel]) -> None:
         captured: set[str] = set()
+        in_all = {name for step in steps for name in step.capture}
         known = True
         for number, step in enumerate(steps):
             if known:
@@ -237,7 +238,7 @@ class _Loader:
                 self._check_tool((*at, number, "tool"), step.tool)
             captured.update(step.capture)
             if step.expected is not None and known:
-                self._check_near_misses((*at, number, "expected"), step.expected, captured)
+                self._check_near_misses((*at, number, "expected"), step.expected, captured, in_all)
 
     def _check_tool(self, at: Keys, alias: str) -> None:
         if self._lost_settings & {"tools", "tool_prefix"}:
@@ -252,10 +253,12 @@ class _Loader:
         for message in not_captured([step.input, step.resource], captured):
             self._problem(*at, message=message)
 
-    def _check_near_misses(self, at: Keys, expected: ExpectedModel, captured: set[str]) -> None:
+    def _check_near_misses(
+        self, at: Keys, expected: ExpectedModel, captured: set[str], in_all: set[str]
+    ) -> None:
         for name in ExpectedModel.model_fields:
             for index, entry in enumerate(getattr(expected, name, ())):
-                for message in near_misses(entry, captured):
+                for message in near_misses(entry, captured, in_all):
                     self._problem(*at, self._spelling(at, name), index, message=message)
 
     def _spelling(self, at: Keys, name: str) -> str:

@@ -39,11 +39,17 @@ def not_captured(value: Any, captured: Collection[str]) -> Iterator[str]:
             yield f"${{{name}}} is not captured by an earlier step{close} (captured: {earlier})"
 
 
-def near_misses(rule: Any, captured: Collection[str]) -> Iterator[str]:
-    """What is wrong with a check, which may well speak of a literal ``${name}``: a name nearly captured."""
-    for name in dict.fromkeys(placeholders(rule)):
-        meant = None if name in captured else closest(name, captured)
-        if meant is not None:
+def near_misses(rule: Any, captured: Collection[str], in_all: Collection[str]) -> Iterator[str]:
+    """What is wrong with a check, which may well speak of a literal ``${name}``: a name nearly captured.
+
+    ``captured`` are the names so far, ``in_all`` those of all steps.
+    """
+    unknown = [name for name in placeholders(rule) if name not in captured]
+    for name in dict.fromkeys(unknown):
+        meant = closest(name, captured)
+        if name in in_all:
+            yield f"${{{name}}} is captured by a later step only"
+        elif meant is not None:
             yield f"${{{name}}} is not captured by any step so far; did you mean ${{{meant}}}?"
 
 

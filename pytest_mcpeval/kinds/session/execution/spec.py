@@ -58,13 +58,14 @@ def steps_of(
 
 def _unknown_names(models: Sequence[StepModel]) -> Iterator[SpecProblem]:
     captured: set[str] = set()
+    in_all = {name for model in models for name in model.capture}
     for index, model in enumerate(models):
         for key, value in model.arguments.items():
             for message in not_captured({key: value}, captured):
                 yield SpecProblem((index, "arguments", key), message)
         captured.update(model.capture)
         for number, rule in enumerate(model.expect):
-            for message in near_misses(rule, captured):
+            for message in near_misses(rule, captured, in_all):
                 yield SpecProblem((index, "expect", number), message)
 
 
