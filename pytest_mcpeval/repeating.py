@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import stdev
+from statistics import mean, stdev
 from typing import Any
 
 from pytest_mcpeval.samples import Outcome, Sample
@@ -78,6 +78,23 @@ def share_of_runs(sample: Sample, holds: Callable[[Sample], bool]) -> float:
     """The share of a case's runs of which something holds: 0 or 1 for a case that was asked once."""
     runs = runs_of(sample)
     return sum(map(holds, runs)) / len(runs)
+
+
+def mean_over_runs(sample: Sample, value_of: Callable[[Sample], float | None]) -> float | None:
+    """The mean of a value over those of a case's runs that have one, or None."""
+    values = [value for run in runs_of(sample) if (value := value_of(run)) is not None]
+    return mean(values) if values else None
+
+
+def ended(samples: Iterable[Sample], outcome: Outcome) -> float:
+    """How many cases ended so, each with the share of its runs that did; whole numbers as such."""
+    found = math.fsum(share_of_runs(sample, lambda run: run.outcome == outcome) for sample in samples)
+    return int(found) if found.is_integer() else found
+
+
+def in_cases(count: float) -> str:
+    """A number of cases for people: ``5``, or ``5.33`` of several runs."""
+    return str(int(count)) if float(count).is_integer() else f"{count:.2f}"
 
 
 def changed(samples: Sequence[Sample], result_of: Callable[[Sample], object]) -> list[str]:
