@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +16,15 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_mcpeval.gates import names
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.samples import to_json
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.base import Suite
 
 BASELINE_VERSION = 1
 BLESS_COMMAND = "pytest --mcpeval --mcpeval-bless"
+ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufffe\uffff]")
+"""Characters that a JSON text may hold, and that a YAML text may not or takes for line breaks."""
 
 
 class BaselineCase(BaseModel):
@@ -152,8 +156,8 @@ def write_baseline(path: Path, suite: Suite[Any], content: Mapping[str, Any]) ->
     made = {**head, **content}
     old = load(path).data if path.exists() else {}
     kept = {key: value for key, value in old.items() if key not in made}
-    text = json.dumps({**made, **kept}, ensure_ascii=False, indent=2) + "\n"
-    write_atomically(path, text)
+    text = to_json({**made, **kept}, indent=2) + "\n"
+    write_atomically(path, ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
     return list(kept)
 
 

@@ -16,7 +16,7 @@ from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import suggestion
 from pytest_mcpeval.python_cases import python_sample, python_selections
-from pytest_mcpeval.repeating import LATENCY, judged_otherwise, worst
+from pytest_mcpeval.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Outcome, Sample, samples_to_json
@@ -247,8 +247,9 @@ def _properties(sample: Sample) -> Iterable[tuple[str, object]]:
         yield "mcpeval_checks", f"{sum(check.passed for check in sample.checks)}/{len(sample.checks)} passed"
     if sample.run.get(LATENCY):
         yield "mcpeval_latency_ms", round(sample.run[LATENCY], 1)
-    if sample.measured.get("confidence"):
-        yield "mcpeval_confidence", sample.measured["confidence"]
+    confidence = mean_over_runs(sample, lambda run: run.measured.get("confidence"))
+    if confidence is not None:
+        yield "mcpeval_confidence", round(confidence, 4)
 
 
 def runs_whole_files(config: pytest.Config) -> bool:

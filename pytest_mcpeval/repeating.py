@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import stdev
+from statistics import mean, stdev
 from typing import Any
 
 from pytest_mcpeval.samples import Outcome, Sample
@@ -80,6 +80,28 @@ def share_of_runs(sample: Sample, holds: Callable[[Sample], bool]) -> float:
     return sum(map(holds, runs)) / len(runs)
 
 
+def mean_over_runs(sample: Sample, value_of: Callable[[Sample], float | None]) -> float | None:
+    """The mean of a value over those of a case's runs that have one, or None."""
+    values = [value for run in runs_of(sample) if (value := value_of(run)) is not None]
+    return mean(values) if values else None
+
+
+def ended(samples: Iterable[Sample], outcome: Outcome) -> float:
+    """How many cases ended so, each with the share of its runs that did; whole numbers as such."""
+    return whole(math.fsum(share_of_runs(sample, lambda run: run.outcome == outcome) for sample in samples))
+
+
+def whole(number: float) -> float:
+    """A whole number as such."""
+    return int(number) if float(number).is_integer() else number
+
+
+def in_cases(count: float) -> str:
+    """A number of cases for people: ``5``, or ``5.33`` of several runs."""
+    found = whole(count)
+    return str(found) if isinstance(found, int) else f"{found:.2f}"
+
+
 def changed(samples: Sequence[Sample], result_of: Callable[[Sample], object]) -> list[str]:
     """The cases whose result was not the same in every run."""
     return [
@@ -87,6 +109,20 @@ def changed(samples: Sequence[Sample], result_of: Callable[[Sample], object]) ->
         for sample in samples
         if any(result_of(run) != result_of(sample.runs[0]) for run in sample.runs)
     ]
+
+
+def mean_counts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The means of nested counts over runs; what is in no group of a run was there 0 times."""
+    if len(runs) == 1:
+        return dict(runs[0])
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(name for run in runs for name in run):
+        values = [run.get(name) for run in runs]
+        if any(isinstance(value, Mapping) for value in values):
+            found[name] = mean_counts([value or {} for value in values])
+        else:
+            found[name] = whole(math.fsum(value or 0 for value in values) / len(values))
+    return found
 
 
 def standard_deviations(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

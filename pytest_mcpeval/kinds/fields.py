@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.wording import choice, shown
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -58,10 +58,23 @@ def _fixture_name(name: str) -> str:
     return name
 
 
+# Not .jsonl: a baseline is one document on many lines.
+BASELINE_SUFFIXES = (".json", ".yaml", ".yml")
+
+
+def _baseline_file(path: str) -> str:
+    suffix = Path(path).suffix
+    if suffix.lower() not in BASELINE_SUFFIXES:
+        found = f"has the suffix {suffix}" if suffix else "has no suffix"
+        raise ValueError(f"{shown(path)} {found}: a baseline is read from {choice(BASELINE_SUFFIXES)}")
+    return path
+
+
 CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 FixtureName = Annotated[str, AfterValidator(_fixture_name)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 OptionalPath = Annotated[Text | None, RelativePath()]
+BaselinePath = Annotated[Annotated[Text, AfterValidator(_baseline_file)] | None, RelativePath()]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Concurrency = Annotated[int, Field(ge=1, le=256)]

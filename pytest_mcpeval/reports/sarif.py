@@ -48,9 +48,11 @@ def sarif_of(evaluation: Evaluation) -> dict[str, Any]:
 
 def _failures(sample: Sample) -> Iterator[str]:
     """What was not scanned of a server."""
+    from pytest_mcpeval.kinds.security.sampling import tools_of
+
     if "tools" not in sample.measured:
         yield f"{sample.traits['server']}: not scanned: {sample.message or sample.outcome}"
-    for tool in sample.measured.get("tools", ()):
+    for tool in tools_of(sample):
         if tool["flagged"] is None:
             yield f"{sample.traits['server']}/{tool['tool']}: no verdict: {tool['error']}"
 
@@ -91,7 +93,9 @@ def _invocation(failures: list[str]) -> dict[str, Any]:
 
 
 def _results(sample: Sample) -> Iterator[dict[str, Any]]:
-    for tool in sample.measured.get("tools", ()):
+    from pytest_mcpeval.kinds.security.sampling import tools_of
+
+    for tool in tools_of(sample):
         if tool["flagged"]:
             for detection in tool["detections"] or [{"rule": UNNAMED, "severity": tool["severity"]}]:
                 yield _result(sample, tool, detection)

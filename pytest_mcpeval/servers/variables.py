@@ -13,26 +13,35 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pytest_mcpeval.servers.definitions import ServerDefinition, is_secret_name
 from pytest_mcpeval.servers.errors import ServerConfigError
+from pytest_mcpeval.text import shortened
 
-_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+_OPENING = "${"
+_ESCAPED = "$${"
+_FORMS = re.compile(
+    r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>(?:(?!\$\{)[^}])*))?\}|\$\{"
+)
+"""What begins with ``${``: escaped, a variable, or neither."""
 _FOREIGN_FORM = re.compile(r"\$\{(?:env|input|workspaceFolder)[:}][^}]*\}?")
 _MCP_URL = "MCP_URL"
 _DEEPEST_QUOTES = 3
 _SHORTEST_SECRET = 6
+_LONGEST_SHOWN = 40
 
 
 def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDefinition:
     """The definition with its variables replaced by their values, and ``cwd`` as a complete path.
 
-    ``${VAR:-default}`` takes the default when the variable is unset or empty, as in a shell.
+    ``${VAR:-default}`` takes the default when the variable is unset or empty, as in a shell. ``$${`` stands
+    for ``${`` itself.
 
     Raises:
-        ServerConfigError: A variable without default is not set; it is named with server and file:line.
+        ServerConfigError: A variable without default is not set, or what begins with ``${`` is none; it is
+            named with server and file:line.
     """
 
     def text(value: str, where: str) -> str:
         _reject_foreign_form(definition, value, where)
-        return _VARIABLE.sub(lambda match: _value(match, definition, environ, where), value)
+        return _FORMS.sub(lambda match: _value(match, definition, environ, where), value)
 
     return replace(
         definition,
@@ -47,6 +56,16 @@ def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDe
 
 def _value(match: re.Match[str], definition: ServerDefinition, environ: Mapping[str, str], where: str) -> str:
     name, default = match["name"], match["default"]
+    if match[0] == _ESCAPED:
+        return _OPENING
+    if name is None:
+        # Without its end, what follows may be anything, such as the rest of a password.
+        inside, closing, _ = match.string[match.end() :].partition("}")
+        written = f"${{{shortened(inside, _LONGEST_SHOWN)}}}" if closing else _OPENING
+        raise ServerConfigError(
+            f"{_prefix(definition)}server {definition.name!r} has {written} (in {where}), no variable",
+            "write ${NAME}, or ${NAME:-default} without a variable in the default, or $${ for ${ itself",
+        )
     value = environ.get(name)
     if value is None and default is None:
         raise ServerConfigError(
@@ -88,10 +107,14 @@ def secrets(definition: ServerDefinition, environ: Mapping[str, str]) -> dict[st
 
 def _values(text: str, environ: Mapping[str, str], wanted: Callable[[str], bool]) -> dict[str, str]:
     """The values that variables in a text stand for, each with how it is written there."""
-    matches = [match for match in _VARIABLE.finditer(text) if wanted(match["name"])]
+    matches = [match for match in _variables(text) if wanted(match["name"])]
     return {
         environ.get(match["name"]) or match["default"] or "": f"${{{match['name']}}}" for match in matches
     }
+
+
+def _variables(text: str) -> Iterator[re.Match[str]]:
+    return (match for match in _FORMS.finditer(text) if match["name"] is not None)
 
 
 def redact(text: str, replacements: Mapping[str, str]) -> str:
@@ -165,7 +188,7 @@ def apply_mcp_url(
 
 def _mentions_mcp_url(definition: ServerDefinition) -> bool:
     texts: Iterable[str] = [definition.url, *definition.args, *definition.env.values()]
-    return any(match["name"] == _MCP_URL for text in texts for match in _VARIABLE.finditer(text))
+    return any(match["name"] == _MCP_URL for text in texts for match in _variables(text))
 
 
 def _endpoint(value: str) -> str:

@@ -85,6 +85,11 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
             "gates: {no_new_failures: true}",
             "1: gates.no_new_failures compares with a committed",
         ),
+        (
+            "server: tiny",
+            "baseline: base.txt",
+            '1: baseline: "base.txt" has the suffix .txt: a baseline is read',
+        ),
         ("server: tiny", "marks: {skp: x}", '1: marks: unknown key "skp" (did you mean "skip"?)'),
         ("server: tiny", "marks: {xfail: {strict: true}}", '1: marks.xfail: missing required key "reason"'),
         ("id: one", "ids: one", '3: tests[0]: unknown key "ids" (did you mean "id"?)'),

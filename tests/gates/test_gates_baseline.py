@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, ValidationError
 
+from pytest_mcpeval.baseline import write_baseline
 from pytest_mcpeval.blessing import bless
 from pytest_mcpeval.evaluation import SessionState, SuiteResult
 from pytest_mcpeval.gates import Completeness
+from pytest_mcpeval.kinds.retrieval.schema import RetrievalSettings
+from pytest_mcpeval.kinds.scenario.schema import ScenarioSettings
+from pytest_mcpeval.kinds.security.schema import SecuritySettings
+from pytest_mcpeval.kinds.session.schema import SessionSettings
 from pytest_mcpeval.ledger import selection_of
+from pytest_mcpeval.loading import load
 from pytest_mcpeval.samples import Sample
 from tests.collection.runtimes import runtime_at
 from tests.support import SERVER, Case, Project, Run, case, failing
@@ -338,7 +345,7 @@ def test_two_suites_that_name_one_file_are_refused(sentinel: Project) -> None:
 
 OTHER_FILES = {
     "is no baseline": ("tools.json", '{"version": "v1", "tools": []}'),
-    "cannot be read as a baseline": ("notes.txt", "<<<<<<< ours\n"),
+    "cannot be read as a baseline": ("notes.json", "<<<<<<< ours\n"),
     "is a baseline of a security suite": ("other.json", '{"kind": "baseline", "of": "security"}'),
 }
 
@@ -352,6 +359,31 @@ def test_a_file_that_is_no_such_baseline_is_never_overwritten(sentinel: Project,
         sentinel, "suite.yaml"
     )
     assert path.read_text() == text
+
+
+def test_what_is_blessed_can_be_read_whatever_is_in_it_and_however_the_file_is_called(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    write(project, case("a"))
+    suite = runtime_at(tmp_path).suite(project.path / "datasets/suite.yaml")
+    assert suite is not None
+    content = {"digest": "d", "cases": {}, "findings": ["\x01 \x7f \x85 \x9f \u2028 \ufffe \ufeff é 😀"]}
+    for name in ("made.json", "made.yaml", "made.YML"):
+        write_baseline(tmp_path / name, suite, content)
+        found = load(tmp_path / name).data
+        assert {**found, **content} == found
+
+
+SETTINGS = (ScenarioSettings, RetrievalSettings, SecuritySettings, SessionSettings)
+UNREADABLE = {"a.txt": "the suffix .txt", "base": "no suffix", "b.jsonl": "the suffix .jsonl"}
+
+
+@pytest.mark.parametrize("model", SETTINGS)
+def test_a_baseline_that_could_not_be_read_is_a_mistake_of_the_settings(model: type[BaseModel]) -> None:
+    for name, found in UNREADABLE.items():
+        with pytest.raises(ValidationError, match=f'"{name}" has {found}: a baseline is read from ".json"'):
+            model.model_validate({"baseline": name})
+    for good in ("b/a.Yaml", "a.yml", "a.json", None):
+        assert model.model_validate({"baseline": good}).model_dump()["baseline"] == good
 
 
 def test_a_run_without_any_suite_says_so(tmp_path: Path) -> None:

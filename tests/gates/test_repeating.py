@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from statistics import stdev
+from typing import Any
 
 import pytest
 
+from pytest_mcpeval.kinds.scenario.tables import tables
 from pytest_mcpeval.repeating import (
     changed,
     combined,
+    ended,
     judged_otherwise,
+    mean_counts,
+    mean_over_runs,
     number_of_runs,
     of_each_run,
     share_of_runs,
@@ -63,6 +68,29 @@ def test_shares_and_changes() -> None:
     assert [share_of_runs(one, has_passed) for one in (steady, unsteady, sample("passed"))] == [1, 0.5, 1]
     assert changed([steady, unsteady], lambda one: one.outcome) == ["c"]
     assert changed([sample("passed")], lambda one: one.outcome) == []
+
+
+def test_means_are_over_the_runs_that_have_a_value() -> None:
+    reported: list[dict[str, int | None]] = [{"x": 1}, {"x": 4}, {}, {"x": None}]
+    runs = [Sample("s", "k", "c", "passed", measured=found) for found in reported]
+    assert mean_over_runs(combined(runs), lambda run: run.measured.get("x")) == 2.5
+    assert mean_over_runs(runs[0], lambda run: run.measured.get("x")) == 1
+    assert mean_over_runs(runs[2], lambda run: run.measured.get("x")) is None
+
+
+def test_counts_are_means_also_of_groups_that_a_run_lacks() -> None:
+    runs: list[dict[str, Any]] = [{"a": 1, "g": {"x": {"n": 3}}}, {"a": 2, "g": {}}, {"a": 3}]
+    assert mean_counts(runs) == {"a": 2, "g": {"x": {"n": 1}}}
+    assert mean_counts(runs[:2]) == {"a": 1.5, "g": {"x": {"n": 1.5}}}
+    assert mean_counts(runs[:1]) == runs[0]
+
+
+def test_cases_count_as_failed_and_in_error_by_the_share_of_their_runs() -> None:
+    halves = [combined([sample("passed"), sample("error", "down")])]
+    assert (ended(halves, "error"), ended([*halves, *halves], "error"), ended([], "error")) == (0.5, 1, 0)
+    (totals, *_) = tables({"s": halves})
+    cells = {row.cells[0]: row.cells[1] for row in totals.rows}
+    assert (cells["passed"], cells["failed"], cells["in error"]) == ("0.50", "0", "0.50")
 
 
 def test_another_outcome_is_that_of_every_run() -> None:

@@ -241,11 +241,11 @@ def ask_docs(question: str, project: str = "") -> str:
 
 
 def test_example_python_tests_pass(pytester: pytest.Pytester) -> None:
-    (block,) = blocks("python", pages=(DOCS / "python-tests.md",))
-    pytester.makepyfile(docs_for_example=textwrap.dedent(SERVER), test_example=block.text)
+    found = [block.text for block in blocks("python", pages=(DOCS / "python-tests.md",))]
+    pytester.makepyfile(docs_for_example=textwrap.dedent(SERVER), test_example="\n".join(found))
     pytester.makefile(".yaml", mcpeval='servers: {docs: {module: "docs_for_example:server"}}')
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-    pytester.runpytest_subprocess("--mcpeval", "-W", "error").assert_outcomes(passed=3)
+    pytester.runpytest_subprocess("--mcpeval", "-W", "error").assert_outcomes(passed=4)
 
 
 def test_every_benchmark_is_listed() -> None:

@@ -10,6 +10,8 @@ from tests.support import Project, case
 
 UNSTEADY = """
 import itertools
+import json
+import time
 
 from mcp.server import MCPServer
 
@@ -25,6 +27,31 @@ def echo(text: str) -> str:
 @server.tool(structured_output=False)
 def flip() -> str:
     return "heads" if next(turns) % 2 == 0 else "tails"
+
+
+confidences = itertools.cycle([90, 10, 11])
+
+
+@server.tool(structured_output=False)
+def confess() -> str:
+    metadata = json.dumps({"confidence": next(confidences)})
+    return f"x<response_metadata>```json{metadata}```</response_metadata>"
+
+
+@server.tool(structured_output=False)
+def doubt() -> str:
+    return '<response_metadata>```json{"confidence": 0}```</response_metadata>'
+
+
+stumbles = itertools.count()
+
+
+@server.tool(structured_output=False)
+def stumble() -> str:
+    turn = next(stumbles)
+    if turn == 1:
+        time.sleep(1)
+    return "right" if turn == 2 else "wrong"
 """
 
 SUITE = "datasets/flips.yaml"
@@ -69,3 +96,33 @@ def test_once_nothing_tells_of_runs(project: Project) -> None:
     assert suite["metrics"]["summary"]["passed"] == 2
     assert "runs" not in suite["metrics"]
     assert "standard deviation" not in run.out
+
+
+def test_confidences_and_times_are_those_of_all_runs(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write("server.py", UNSTEADY)
+    any_text = {"type": "min_length", "chars": 0}
+    project.suite("sure.yaml", case("sure", "confess", any_text), gates={"average_confidence": 60})
+    project.suite("zero.yaml", case("zero", "doubt", any_text), gates={"average_confidence": 0})
+    # The first run is wrong in no time, the second brings no answer, the third is right.
+    stumble = case("slow", "stumble", {"type": "contains", "value": "right"}, timeout=0.2)
+    project.suite("slow.yaml", stumble, gates={"pass_rate": 0.1, "p95_latency_ms": 60_000})
+    run = project.run("--mcpeval-runs=3", "--mcpeval-report=report", "--junitxml=junit.xml", "-p", "no:html")
+    assert run.status == 1, run.out
+    assert run.gates() == {
+        "slow::pass_rate": "passed",
+        "slow::p95_latency_ms": "failed",
+        "sure::average_confidence": "failed",
+        "zero::average_confidence": "passed",
+    }
+    assert run.line_with("37 %, wanted at least 60 %")
+    assert run.line_with("no answer in 1 of 1 cases: slow")
+    suites = run.report()["suites"]
+    assert suites["datasets/sure.yaml"]["metrics"]["summary"]["averageConfidence"] == 37
+    confidences = {
+        name: found.get("value")
+        for name, element in run.junit().items()
+        for found in element.iter("property")
+        if found.get("name") == "mcpeval_confidence"
+    }
+    assert confidences == {"sure": "37", "zero": "0"}

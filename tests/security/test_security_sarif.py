@@ -71,6 +71,32 @@ def test_all_that_a_tool_says_of_itself_is_scanned(tmp_path: Path) -> None:
     assert uri == "my%20datasets/mcpeval.yaml"
 
 
+UNSTEADY = """
+import itertools
+
+turns = itertools.count()
+
+
+def detect(entry):
+    # The first tool in the first run, the last one in the second.
+    return next(turns) in (0, 7)
+"""
+
+
+def test_what_any_run_of_a_scan_flags_is_in_the_log(tmp_path: Path) -> None:
+    made = scanning(tmp_path, "mcpeval.yaml", detectors={"unsteady": "python:unsteady:detect"})
+    made.write("unsteady.py", UNSTEADY)
+    run = made.run("--mcpeval-runs=2", "--mcpeval-sarif=scan.sarif", "--mcpeval-report=report", columns=120)
+    assert run.status == 1
+    written = (tmp_path / "scan.sarif").read_text("utf-8")
+    names = [place["logicalLocations"][0]["fullyQualifiedName"] for place in locations(written)]
+    assert names == ["loud/titled", "loud/honest"]
+    (suite,) = run.report()["suites"].values()
+    assert suite["metrics"]["scanned"][0]["flagged"] == ["titled", "honest"]
+    # Failed both times, and for another tool.
+    assert suite["metrics"]["changed"] == [suite["cases"][0]["id"]]
+
+
 def locations(written: str) -> list[dict[str, Any]]:
     return [place for result in json.loads(written)["runs"][0]["results"] for place in result["locations"]]
 

@@ -142,13 +142,13 @@ def stdio(**fields: Any) -> ServerDefinition:
 
 def test_variables_are_expanded(tmp_path: Path) -> None:
     definition = stdio(
-        args=("${A}-${B:-two}", "${EMPTY:-three}", "$A ${}"),
+        args=("${A}-${B:-two}", "${EMPTY:-three}", "$A $${} $${A}$ $"),
         env={"KEY": "${A}"},
         cwd="${DIR}",
         directory=tmp_path,
     )
     found = expand(definition, {"A": "one", "EMPTY": "", "DIR": "deep"})
-    assert found.args == ("one-two", "three", "$A ${}")
+    assert found.args == ("one-two", "three", "$A ${} ${A}$ $")
     assert found.env == {"KEY": "one"}
     assert found.cwd == str(tmp_path / "deep")
     assert expand(definition, {"A": "", "DIR": "/else"}).cwd == "/else"
@@ -174,6 +174,26 @@ def test_a_form_of_another_host_is_refused(form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x ${A-B} y", "${A-B}"),
+        ("${1A}", "${1A}"),
+        ("${}", "${}"),
+        ("${A:-${B}}", "${A:-${B}"),
+        ("${A", "${"),
+        ("${A:-one", "${"),
+        ("${A:=one}", "${A:=one}"),
+    ],
+)
+def test_what_is_nearly_a_variable_is_refused(text: str, shown: str) -> None:
+    for fields in ({"args": (text,)}, {"env": {"KEY": text}}, {"cwd": text}):
+        with pytest.raises(ServerConfigError) as raised:
+            expand(stdio(**fields), {"A": "one", "B": "two"})
+        assert str(raised.value).startswith(f"conf.yaml:3: server 'docs' has {shown} (in ")
+        assert "write ${NAME}, or ${NAME:-default}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
     "value", ['s3cr3t-"value"-0123', "s3cr3t\\value\n0123", "s3cr3t-ü-0123", "s3cr3t'0123"]
 )
 def test_secrets_are_found_however_often_they_are_quoted(value: str) -> None:
@@ -191,7 +211,7 @@ def test_secrets_are_found_however_often_they_are_quoted(value: str) -> None:
 
 def test_secrets_are_found_and_replaced() -> None:
     definition = stdio(
-        args=("--token", "${TOKEN}", "${PLAIN}", "${SHORT_KEY}"),
+        args=("--token", "${TOKEN}", "${PLAIN}", "${SHORT_KEY}", "$${OTHER_TOKEN}"),
         env={"API_KEY": "literal-key", "A": "visible"},
     )
     environ = {"TOKEN": "topsecret", "SHORT_KEY": "abc", "PLAIN": "plainly", "OTHER_TOKEN": "unrelated"}

@@ -18,6 +18,7 @@ from pydantic import (
 from pytest_mcpeval.kinds.fields import (
     FILE_MODEL,
     PROVENANCE,
+    BaselinePath,
     BatchSize,
     CaseId,
     Concurrency,
@@ -187,7 +188,7 @@ class RetrievalSettings(_Model):
     """What a golden set is measured on and held to; an entry of ``retrieval:`` in ``mcpeval.yaml``."""
 
     corpus: OptionalPath = Field(default=None, description="file of the tools that are searched")
-    baseline: OptionalPath = Field(default=None, description="file of committed metrics and ranks")
+    baseline: BaselinePath = Field(default=None, description="file of committed metrics and ranks")
     retriever: RetrieverSetting = Field(
         default=EMBEDDED_DEFAULT,
         description="the search that is evaluated",

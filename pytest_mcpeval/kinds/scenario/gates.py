@@ -12,13 +12,13 @@ from pytest_mcpeval.kinds.scenario.metrics import (
     confidences,
     counted,
     group_of,
-    in_cases,
     latencies,
     mean,
     percentile,
     unanswered,
 )
 from pytest_mcpeval.kinds.scenario.schema import GatesModel
+from pytest_mcpeval.repeating import in_cases
 from pytest_mcpeval.samples import Sample
 
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_mcpeval.repeating import share_of_runs
-from pytest_mcpeval.samples import Outcome, Sample
+from pytest_mcpeval.repeating import ended, mean_over_runs, share_of_runs
+from pytest_mcpeval.samples import Sample
 
 DIFFICULTIES = ("basic", "intermediate", "advanced")
 SET_ASIDE = frozenset({"skipped", "xfailed"})
@@ -24,19 +24,8 @@ def counted(samples: Iterable[Sample]) -> list[Sample]:
 
 def group_of(samples: Sequence[Sample]) -> dict[str, Any]:
     """``{total, passed, passRate}`` of some samples; a case that was asked several times counts in part."""
-    passed = _ended(samples, "passed")
+    passed = ended(samples, "passed")
     return {"total": len(samples), "passed": passed, "passRate": percent(passed, len(samples))}
-
-
-def _ended(samples: Sequence[Sample], outcome: Outcome) -> float:
-    """How many cases ended so; whole numbers as such."""
-    shares = math.fsum(share_of_runs(sample, lambda run: run.outcome == outcome) for sample in samples)
-    return int(shares) if shares.is_integer() else shares
-
-
-def in_cases(count: float) -> str:
-    """A number of cases for people: ``5``, or ``5.33`` of several runs."""
-    return str(count) if isinstance(count, int) else f"{count:.2f}"
 
 
 def percent(part: float, whole: int) -> float:
@@ -44,15 +33,23 @@ def percent(part: float, whole: int) -> float:
     return part / whole * 100 if whole else 0.0
 
 
+def confidence(sample: Sample) -> float | None:
+    """The confidence a case reports, in percent: the mean of those of its runs that report one."""
+    return mean_over_runs(sample, lambda run: run.measured.get("confidence"))
+
+
 def confidences(samples: Iterable[Sample]) -> list[float]:
     """The confidences reported, in percent; a case that reports none is left out."""
-    found = (sample.measured.get("confidence") for sample in samples)
-    return [value for value in found if value is not None]
+    return [value for sample in samples if (value := confidence(sample)) is not None]
 
 
 def unanswered(samples: Iterable[Sample]) -> list[str]:
-    """The cases in which a call brought no answer: a time-out, a crash."""
-    return [s.id for s in samples if any(check.name == "answered" and not check.passed for check in s.checks)]
+    """The cases in which a call brought no answer, in any of their runs: a time-out, a crash."""
+    return [sample.id for sample in samples if share_of_runs(sample, _is_unanswered)]
+
+
+def _is_unanswered(sample: Sample) -> bool:
+    return any(check.name == "answered" and not check.passed for check in sample.checks)
 
 
 def latencies(samples: Iterable[Sample]) -> list[float]:
@@ -87,7 +84,7 @@ def summary(samples: Sequence[Sample]) -> dict[str, Any]:
     """The totals of some samples, without times."""
     kept = counted(samples)
     group = group_of(kept)
-    inconclusive = _ended(kept, "inconclusive")
+    inconclusive = ended(kept, "inconclusive")
     return {
         "totalTests": group["total"],
         "passed": group["passed"],

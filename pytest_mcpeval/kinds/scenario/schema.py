@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from pytest_mcpeval.kinds.fields import (
     FILE_MODEL,
+    BaselinePath,
     CaseId,
     Concurrency,
     FixtureName,
-    OptionalPath,
     Seconds,
     Share,
     Text,
@@ -161,7 +161,7 @@ class ScenarioSettings(_Model):
     fresh: bool = Field(False, description="a private connection for every case")
     stateful: bool = Field(False, description="cases build on each other: never call ahead")
     gates: GatesModel = Field(GatesModel(), description="rules over the whole suite that can fail the run")
-    baseline: OptionalPath = Field(None, description="file of committed case outcomes, for no_new_failures")
+    baseline: BaselinePath = Field(None, description="file of committed case outcomes, for no_new_failures")
 
 
 class SuiteModel(ScenarioSettings):

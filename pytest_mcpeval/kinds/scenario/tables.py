@@ -9,15 +9,15 @@ from typing import Any
 from pytest_mcpeval.kinds.scenario.metrics import (
     DIFFICULTIES,
     by_trait,
+    confidences,
     counted,
     group_of,
-    in_cases,
     latencies,
     mean,
     percentile,
     summary,
 )
-from pytest_mcpeval.repeating import of_each_run
+from pytest_mcpeval.repeating import ended, in_cases, of_each_run
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Row, Table, tone_of_rate
 
@@ -43,21 +43,25 @@ def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
 def _summary(samples: Sequence[Sample]) -> Table:
     totals = summary(samples)
     times = latencies(counted(samples))
-    errors = sum(sample.outcome == "error" for sample in samples)
+    # By the reports and not by the figure: an average of 0 is one.
+    confident = bool(confidences(counted(samples)))
+    errors = ended(counted(samples), "error")
+    # Rounded, since the shares of runs need not add up to nothing.
+    failed = round(totals["failed"] - errors, 9)
     rows = [
         Row(("cases", str(totals["totalTests"]))),
         Row(("passed", in_cases(totals["passed"]))),
-        Row(("failed", in_cases(totals["failed"] - errors)), "bad" if totals["failed"] > errors else ""),
+        Row(("failed", in_cases(failed)), "bad" if failed else ""),
         *(
             [Row(("inconclusive", in_cases(totals["inconclusive"])), "fair")]
             if totals["inconclusive"]
             else []
         ),
-        *([Row(("in error", str(errors)), "bad")] if errors else []),
+        *([Row(("in error", in_cases(errors)), "bad")] if errors else []),
         Row(("pass rate", f"{totals['passRate']:.1f} %"), tone_of_rate(totals["passRate"])),
         *_spread(samples),
     ]
-    if totals["averageConfidence"]:
+    if confident:
         rows.append(Row(("average confidence", f"{totals['averageConfidence']} %")))
     if times:
         rows.append(Row(("average response time", f"{mean(times):.0f} ms")))
@@ -65,7 +69,7 @@ def _summary(samples: Sequence[Sample]) -> Table:
     for name, words in (("skipped", "skipped"), ("expectedFailures", "expected failures")):
         if totals[name]:
             rows.append(Row((words, str(totals[name]))))
-    return Table("Scenarios", ("", ""), tuple(rows), _brief(totals, times))
+    return Table("Scenarios", ("", ""), tuple(rows), _brief(totals, confident, times))
 
 
 def _spread(samples: Sequence[Sample]) -> Iterator[Row]:
@@ -74,13 +78,13 @@ def _spread(samples: Sequence[Sample]) -> Iterator[Row]:
         yield Row((f"standard deviation over {len(rates)} runs", f"± {stdev(rates):.1f} %"))
 
 
-def _brief(totals: Mapping[str, Any], times: Sequence[float]) -> str:
+def _brief(totals: Mapping[str, Any], confident: bool, times: Sequence[float]) -> str:
     parts = [
         f"{in_cases(totals['passed'])} of {totals['totalTests']} cases passed ({totals['passRate']:.1f} %)"
     ]
     if totals["inconclusive"]:
         parts.append(f"{in_cases(totals['inconclusive'])} inconclusive")
-    if totals["averageConfidence"]:
+    if confident:
         parts.append(f"average confidence {totals['averageConfidence']} %")
     if times:
         parts.append(f"average response time {mean(times):.0f} ms")

@@ -153,8 +153,9 @@ class SecurityKind(SecurityShape, Kind[Any]):
         return {found["detector"]: steady(found) for found in metrics["per_detector"]}
 
     def result_of(self, sample: Sample) -> object:
-        """The verdict: flagged, not flagged, or none."""
-        return sample.measured.get("flagged")
+        """The verdict: flagged, not flagged, or none; of a server that is scanned, those on its tools."""
+        tools = sample.measured.get("tools", ())
+        return sample.measured.get("flagged"), [(tool["tool"], tool["flagged"]) for tool in tools]
 
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Times."""

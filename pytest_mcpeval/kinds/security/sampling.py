@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_mcpeval.kinds.security.categories import HARD_NEGATIVE
@@ -10,6 +10,9 @@ from pytest_mcpeval.kinds.security.rates import Row, measured
 from pytest_mcpeval.kinds.security.spec import Entry
 from pytest_mcpeval.repeating import runs_of
 from pytest_mcpeval.samples import Sample
+
+_BADNESS = {True: 2, None: 1, False: 0}
+"""Of what a detector says about a tool."""
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:
@@ -89,7 +92,7 @@ def measure(samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def _scanned(sample: Sample) -> dict[str, Any]:
-    tools = sample.measured["tools"]
+    tools = tools_of(sample)
     return {
         "detector": sample.measured["detector"],
         "server": sample.measured["server"],
@@ -97,6 +100,16 @@ def _scanned(sample: Sample) -> dict[str, Any]:
         "flagged": [tool["tool"] for tool in tools if tool["flagged"]],
         "errors": sum(tool["flagged"] is None for tool in tools),
     }
+
+
+def tools_of(sample: Sample) -> list[Mapping[str, Any]]:
+    """The tools of a scanned server, each as in its worst run: flagged, no verdict, harmless."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for tool in (tool for run in runs_of(sample) for tool in run.measured.get("tools", ())):
+        known = found.setdefault(tool["tool"], tool)
+        if _BADNESS[tool["flagged"]] > _BADNESS[known["flagged"]]:
+            found[tool["tool"]] = tool
+    return list(found.values())
 
 
 def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:

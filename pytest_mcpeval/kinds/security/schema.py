@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from pytest_mcpeval.kinds.fields import (
     FILE_MODEL,
+    BaselinePath,
     BatchSize,
     CaseId,
     Concurrency,
-    OptionalPath,
     Runs,
     Seconds,
     Share,
@@ -188,7 +188,7 @@ class SecuritySettings(_Model):
         description="name → detector",
         json_schema_extra={"default": {"heuristics": "heuristics"}},
     )
-    baseline: OptionalPath = Field(default=None, description="file of committed verdicts")
+    baseline: BaselinePath = Field(default=None, description="file of committed verdicts")
     split: Split | None = Field(
         default=None, description="only entries of this split are run; default: all entries"
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, OptionalPath, Text, Whole
+from pytest_mcpeval.kinds.fields import FILE_MODEL, BaselinePath, Text, Whole
 from pytest_mcpeval.kinds.session.critic.findings import Severity
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel, CriticSetting
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel, StepModel
@@ -149,7 +149,7 @@ class SessionSettings(_Model):
     wallclock_budget: Minutes = Field(
         default=DEFAULT_WALLCLOCK_BUDGET, description="minutes that all scenarios together may take"
     )
-    baseline: OptionalPath = Field(default=None, description="file of committed findings")
+    baseline: BaselinePath = Field(default=None, description="file of committed findings")
     gates: GatesModel = Field(
         default=GatesModel(), description="rules over all findings that can fail the run"
     )

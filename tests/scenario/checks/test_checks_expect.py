@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 
 import pytest
 
@@ -10,12 +11,14 @@ from pytest_mcpeval.kinds.scenario.checks import (
     BUILTIN,
     CheckFailed,
     CheckSpecError,
+    CheckType,
     Expect,
     NoParameters,
     Verdict,
     check_type,
     judged,
 )
+from pytest_mcpeval.kinds.scenario.checks.expect import JsonPathOperators
 from pytest_mcpeval.servers.response import Response
 
 TEXT = 'A zkApp [1].\n```ts\nimport { Field } from "o1js";\n```\n"confidence": 80, "sourcesUsed": 2'
@@ -73,6 +76,20 @@ def test_every_builtin_has_a_method() -> None:
     for name in HOLD.keys() - {"not"}:
         method = getattr(Expect, name)
         assert method.__doc__
+
+
+@pytest.mark.parametrize("found", [found for found in BUILTIN if isinstance(found, CheckType)])
+def test_keys_are_arguments_the_first_by_its_place_and_the_others_by_name(found: CheckType) -> None:
+    parameters = list(signature(getattr(Expect, found.name)).parameters.values())[1:]
+    keys = [name.rstrip("_") for name in found.parameters.model_fields]
+    assert [one.name for one in parameters[:1]] == keys[:1]
+    named = [
+        name.rstrip("_")
+        for one in parameters[1:]
+        for name in (JsonPathOperators.__annotations__ if one.kind is one.VAR_KEYWORD else [one.name])
+    ]
+    assert sorted(named) == sorted(keys[1:])
+    assert all(one.kind in (one.KEYWORD_ONLY, one.VAR_KEYWORD) for one in parameters[1:])
 
 
 def test_a_failure_raises_at_once() -> None:
