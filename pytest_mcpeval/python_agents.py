@@ -198,8 +198,8 @@ class CaptureAgent:
     def _fixture(self, suite: AgentSuite, name: str) -> Any:
         try:
             return self._request.getfixturevalue(name)
-        except pytest.FixtureLookupError:
-            raise TargetError(f"{suite.key}: fixture {name!r} not found") from None
+        except pytest.FixtureLookupError as error:
+            raise TargetError(f"{suite.key}: fixture {error.argname!r} not found") from None
         except Exception as error:
             # For a case of the manifest this is an error of its set-up.
             raise TargetError(f"{suite.key}: the fixture {name} failed: {error}") from error

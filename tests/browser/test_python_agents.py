@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.agent.captured_runs import case, manifest
+from tests.agent.trace_backend import reply, serving
 from tests.browser.pages import Site
 from tests.support import Project
 
@@ -141,6 +142,11 @@ def agent():
 
 
 @pytest.fixture
+def places():
+    return {"url": os.environ["SITE"], "otel": os.environ["TRACES"]}
+
+
+@pytest.fixture
 def login():
     cookie = {"name": "user", "value": "ada", "domain": "127.0.0.1", "path": "/", "expires": -1}
     return {"cookies": [{**cookie, "httpOnly": False, "secure": False, "sameSite": "Lax"}]}
@@ -164,8 +170,8 @@ def test_settings_hold(mcpeval_capture, manifest):
 
 @pytest.mark.parametrize("language", ["C++", "C#"])
 def test_runs(mcpeval_capture, language):
-    mcpeval_capture.case("one.agent.yaml", "ask")
-    mcpeval_capture.case("one.agent.yaml", "ask")
+    mcpeval_capture.case("traced.agent.yaml", "ask")
+    mcpeval_capture.case("traced.agent.yaml", "ask")
 
 
 def test_page_and_visit(mcpeval_page, mcpeval_capture):
@@ -205,10 +211,12 @@ def test_a_case_is_visited_as_its_manifest_says(tmp_path: Path, site: Site, npm_
     ui = {"description": "beside the log", "exposes": ["tool_calls"], "extract": {"tool_calls": calls}}
     otel = {"endpoint": "http://127.0.0.1:9", "host_policy": "insecure_loopback_only", "trace_wait_ms": 0}
     ready = {"response_ready": {"selector": ".agent"}, "response_wait_ms": 20_000}
+    traced = {**otel, "session_id": "{run_id}-{case_id}"}
     auth = {"type": "bearer", "token_env": "NO_SUCH_TOKEN"}
     manifests: dict[str, dict[str, Any]] = {
         "one": {},
         "two": {},
+        "traced": {"observability": {"otel": traced}},
         "small": {"interaction": {**ready, "max_dom_bytes": 1_024}},
         "dead": {"observability": {"otel": otel, "ui_introspection": ui}},
         "secret": {"access": {"url": url, "auth": auth}},
@@ -220,13 +228,17 @@ def test_a_case_is_visited_as_its_manifest_says(tmp_path: Path, site: Site, npm_
     settings: list[dict[str, Any]] = [
         {"files": "*.agent.yaml", "url_fixture": "agent", "login_fixture": "login"},
         {"files": "two.agent.yaml", "driver": "playwright-mcp"},
+        {"files": "traced.agent.yaml", "url_fixture": "places"},
         {"files": "broken.agent.yaml", "fixtures": ["broken"]},
     ]
     made.write_json("mcpeval.yaml", {"agent": settings})
     # Slots of its own; Chromium has a socket in the directory, whose path must be short.
-    with tempfile.TemporaryDirectory(prefix="mcpeval-") as temporary:
-        options = ("-rA", "--mcpeval-pool-size=1")
-        run = made.run(*options, columns=200, SITE=site.url, TMPDIR=temporary, CI="", timeout=300)
+    with (
+        tempfile.TemporaryDirectory(prefix="mcpeval-") as temporary,
+        serving(lambda request: reply({"traces": []})) as backend,
+    ):
+        environ = {"SITE": site.url, "TRACES": backend.url, "TMPDIR": temporary, "CI": ""}
+        run = made.run("-rA", "--mcpeval-pool-size=1", columns=200, timeout=300, **environ)
     assert "5 passed, 3 errors, 1 inconclusive" in run.last_line, run.out + run.err
     assert "observability: connection refused" in run.out
     assert "takes credentials from NO_SUCH_TOKEN, which is not set" in run.out
@@ -236,3 +248,5 @@ def test_a_case_is_visited_as_its_manifest_says(tmp_path: Path, site: Site, npm_
     assert len(captures) == 4
     asked = [json.loads(path.read_text())["url"] for path in captures.values()]
     assert asked == [f"{site.url}/cookie?run={run_id}" for run_id in captures]
+    sessions = {request.one("tags") for request in backend.asked("/api/search")}
+    assert sessions == {f"session.id={run_id}-ask" for run_id in captures}
