@@ -126,9 +126,15 @@ def mcpeval_capture(request: pytest.FixtureRequest) -> CaptureAgent:
     visits as a manifest says, and gathers its evidence. A visit that fails raises ``BrowserError``.
     """
     runtime = _runtime(request)
+    if runtime.settings.run.mode == "score_only":
+        pytest.fail(
+            "the fixture mcpeval_capture visits agents, and with --mcpeval-score-only none is visited: "
+            "run this test without that option",
+            pytrace=False,
+        )
     from pytest_mcpeval.python_agents import CaptureAgent
 
-    return CaptureAgent(request.node, runtime)
+    return CaptureAgent(request, runtime)
 
 
 @pytest.fixture

@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import pytest
 
-from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
+from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, make_private
 from pytest_mcpeval.browser.directive import ActionName, CaptureResult, Directive, PageAction, ResponseReady
 from pytest_mcpeval.browser.errors import BrowserError
-from pytest_mcpeval.kinds.agent.captured import Captured
+from pytest_mcpeval.browser.login import storage_state_problem
 from pytest_mcpeval.kinds.agent.captures import capture_of, write_capture
 from pytest_mcpeval.kinds.agent.outcomes import Reason
 from pytest_mcpeval.kinds.agent.schema import DEFAULT_MAX_DOM_BYTES
-from pytest_mcpeval.python_cases import EvidenceMissing, recorder_of
+from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.python_cases import EvidenceMissing, MadeVisit, recorder_of
+from pytest_mcpeval.text import shortened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
     from pytest_mcpeval.browser.directive import Driver
+    from pytest_mcpeval.browser.making import DriverName
+    from pytest_mcpeval.kinds.agent.captured import Captured
     from pytest_mcpeval.kinds.agent.evidence import Generation, RoutingDecision, ToolCall
+    from pytest_mcpeval.kinds.agent.run import Places
     from pytest_mcpeval.kinds.agent.spec import AgentSuite
     from pytest_mcpeval.runtime import Runtime
 
-PYTHON_RUNS = "python-tests"
-"""The folder, among those of agents, with the visits of tests written in Python."""
+PYTHON_RUNS = "_python-tests"
+"""The folder with the visits of tests written in Python, among those of agents: no agent can be named so."""
 
-LONGEST_ID = 80
+PAGE_CASE = "page"
+"""The folder of a visit that no manifest has a case for."""
+
+LONGEST_NAME = 80
+
+ACTION_KEYS = frozenset({"action", "selector", "value"})
+AN_ACTION = "{'action': 'click', 'selector': '#open'}"
 
 FoundT = TypeVar("FoundT")
 
@@ -45,6 +57,7 @@ class AgentVisit:
 
     folder: CaseFolder
     result: CaptureResult
+    max_dom_bytes: int = DEFAULT_MAX_DOM_BYTES
 
     @property
     def html(self) -> str:
@@ -54,16 +67,20 @@ class AgentVisit:
     @property
     def text(self) -> str:
         """The visible text of the page with the answer."""
-        return Trajectory(lambda: self.folder).response_text
+        return Trajectory(lambda: MadeVisit(self.folder, self.max_dom_bytes)).response_text
 
 
 class CaptureAgent:
-    """Visits agents as the cases of manifests do; what is captured lies under ``runs/python-tests``."""
+    """Visits agents as the cases of manifests do. Every visit is a run of its own.
 
-    def __init__(self, item: pytest.Item, runtime: Runtime) -> None:
-        self._item = item
+    They lie in ``runs/_python-tests/<run id of the session>/<test>-<number of the visit>-<random>/<case>``.
+    """
+
+    def __init__(self, request: pytest.FixtureRequest, runtime: Runtime) -> None:
+        self._request = request
+        self._item: pytest.Item = request.node
         self._runtime = runtime
-        self._recorder = recorder_of(item)
+        self._recorder = recorder_of(self._item)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._item.name}>"
@@ -87,7 +104,10 @@ class CaptureAgent:
             BrowserError: The visit did not come to its end; the text says at which step, and why.
             OSError: The artifacts cannot be written.
         """
-        before, after, ready = _actions(preconditions), _actions(reveal_actions), _ready(response_ready)
+        before = _actions("preconditions", preconditions)
+        after = _actions("reveal_actions", reveal_actions)
+        ready = _ready(response_ready)
+        _check_storage_state(storage_state)
         _check(
             {
                 "url": url,
@@ -99,11 +119,12 @@ class CaptureAgent:
                 "response_wait_ms": response_wait_ms,
             }
         )
-        folder = self._next_folder()
+        run = self._new_run()
+        folder = run.case(PAGE_CASE)
         directive = Directive(
             agent=PYTHON_RUNS,
-            run_id=self._runtime.settings.run.run_id,
-            case_id=folder.path.name,
+            run_id=run.path.name,
+            case_id=PAGE_CASE,
             url=url,
             input=input,
             folder=folder,
@@ -117,34 +138,44 @@ class CaptureAgent:
         folder.create()
         result = driver_of(self._runtime).capture(directive)
         write_capture(folder, capture_of(directive, result))
-        return self._visited(folder, result)
+        self._recorder.visits.append(MadeVisit(folder, DEFAULT_MAX_DOM_BYTES))
+        if result.error is not None:
+            raise BrowserError(f"{result.error.step.replace('_', ' ')}: {result.error.message}")
+        return AgentVisit(folder, result)
 
     def case(self, manifest: str | Path, case_id: str, *, url: str | None = None) -> AgentVisit:
         """Visit the agent of a manifest as its case says, with all its evidence; assertions are the test's.
 
-        ``manifest`` is relative to the root directory; the origin of ``url`` takes the place of that of
-        ``access.url``.
+        The settings of the manifest hold, its fixtures and its driver included. ``manifest`` is relative to
+        the root directory; the origin of ``url`` takes the place of that of ``access.url``.
 
         Raises:
+            ValueError: ``url`` is none.
             BrowserError: The visit did not come to its end.
             DataFileError: The manifest has problems.
-            TargetError: Its agent cannot be driven.
+            TargetError: Its agent cannot be driven, or its trace backend cannot be asked.
             OSError: The artifacts cannot be written.
         """
-        from pytest_mcpeval.kinds.agent.run import Places, drive
+        from pytest_mcpeval.kinds.agent.preparing import require_credentials
+        from pytest_mcpeval.kinds.agent.run import drive
 
         suite = self._suite(manifest)
         chosen = next((case for case in suite.manifest.cases if case.id == case_id), None)
         if chosen is None:
             known = ", ".join(case.id for case in suite.manifest.cases)
             raise BrowserError(f"{suite.key} has no case {case_id!r} (cases: {known})")
-        visit = drive(suite, chosen, driver_of(self._runtime), Places({} if url is None else {"url": url}))
+        require_credentials(suite)
+        places = self._places(suite, url)
+        driver = driver_of(self._runtime, suite.settings.driver)
+        visit = drive(suite, chosen, driver, places, self._new_run())
+        made = MadeVisit(visit.folder, suite.manifest.interaction.max_dom_bytes)
+        self._recorder.visits.append(made)
         assert visit.capture is not None
         if visit.capture.error is not None:
-            self._recorder.captures.append(visit.folder)
             raise BrowserError(visit.capture.error)
+        made.captured()
         result = CaptureResult(visit.capture.started, visit.capture.ended, (), notes=visit.capture.notes)
-        return self._visited(visit.folder, result)
+        return AgentVisit(made.folder, result, made.max_dom_bytes)
 
     def _suite(self, manifest: str | Path) -> AgentSuite:
         from pytest_mcpeval.kinds.agent.spec import AgentSuite
@@ -152,22 +183,34 @@ class CaptureAgent:
         suite = self._runtime.suite(self._runtime.settings.rootdir / manifest)
         if not isinstance(suite, AgentSuite):
             raise BrowserError(f"{manifest} is no manifest of an agent")
-        runs = self._runtime.settings.run.runs_root / PYTHON_RUNS / self._next_folder().path.name
-        return replace(suite, settings=suite.settings.model_copy(update={"runs": str(runs)}))
+        return suite
 
-    def _next_folder(self) -> CaseFolder:
+    def _places(self, suite: AgentSuite, url: str | None) -> Places:
+        """What the fixtures of a manifest say, and the URL of the test, which goes before theirs."""
+        from pytest_mcpeval.kinds.agent.load import fixtures_of
+        from pytest_mcpeval.kinds.agent.preparing import places_of
+        from pytest_mcpeval.kinds.agent.run import Places
+        from pytest_mcpeval.kinds.agent.urls import page_url
+
+        found = places_of(suite, {name: self._fixture(suite, name) for name in fixtures_of(suite.settings)})
+        return found if url is None else Places({**found.urls, "url": page_url(url)}, found.storage_state)
+
+    def _fixture(self, suite: AgentSuite, name: str) -> Any:
+        try:
+            return self._request.getfixturevalue(name)
+        except pytest.FixtureLookupError as error:
+            raise TargetError(f"{suite.key}: fixture {error.argname!r} not found") from None
+        except Exception as error:
+            # For a case of the manifest this is an error of its set-up.
+            raise TargetError(f"{suite.key}: the fixture {name} failed: {error}") from error
+
+    def _new_run(self) -> RunFolder:
+        """A folder that no other visit has, though the names of several tests may be spelled alike in it."""
         run = self._runtime.settings.run
-        number = len(self._recorder.captures) + 1
-        name = (
-            re.sub(r"[^A-Za-z0-9._-]+", "-", self._item.nodeid).strip("-._")[-LONGEST_ID + 5 :].strip("-._")
-        )
-        return RunFolder.of(run.runs_root, PYTHON_RUNS, run.run_id).case(f"{name}-{number}")
-
-    def _visited(self, folder: CaseFolder, result: CaptureResult) -> AgentVisit:
-        self._recorder.captures.append(folder)
-        if result.error is not None:
-            raise BrowserError(f"{result.error.step.replace('_', ' ')}: {result.error.message}")
-        return AgentVisit(folder, result)
+        session = run.runs_root.absolute() / PYTHON_RUNS / run.run_id
+        make_private(session, above=run.runs_root.absolute())
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self._item.nodeid)[-LONGEST_NAME:].strip("-._")
+        return RunFolder(session / f"{name}-{len(self._recorder.visits) + 1}-{secrets.token_hex(4)}")
 
 
 class Trajectory:
@@ -178,12 +221,12 @@ class Trajectory:
     tell what even an incomplete log proves.
     """
 
-    def __init__(self, folder: Callable[[], CaseFolder]) -> None:
-        self._folder = folder
+    def __init__(self, visit: Callable[[], MadeVisit]) -> None:
+        self._visit = visit
 
     @property
     def _captured(self) -> Captured:
-        return Captured(self._folder(), DEFAULT_MAX_DOM_BYTES)
+        return self._visit().captured()
 
     @property
     def response_text(self) -> str:
@@ -223,19 +266,21 @@ class Trajectory:
 def last_trajectory(item: pytest.Item) -> Trajectory:
     """The trajectory of the visit that a test makes last; known only when it is asked for something."""
 
-    def folder() -> CaseFolder:
-        captures = recorder_of(item).captures
-        if not captures:
+    def visit() -> MadeVisit:
+        visits = recorder_of(item).visits
+        if not visits:
             message = "mcpeval_trajectory: the test has visited no agent yet; use mcpeval_capture first"
             pytest.fail(message, pytrace=False)
-        return captures[-1]
+        return visits[-1]
 
-    return Trajectory(folder)
+    return Trajectory(visit)
 
 
 @contextmanager
 def leased_page(runtime: Runtime) -> Iterator[Page]:
     """A page of a browser of its own, on a slot of the pool; both end with the block.
+
+    Visits that are made meanwhile are on the same slot.
 
     Not the browser of the driver: that one lives on another thread.
 
@@ -243,11 +288,12 @@ def leased_page(runtime: Runtime) -> Iterator[Page]:
         BrowserError: There is no browser, it does not start, or no slot is free.
     """
     from pytest_mcpeval.browser.playwright_browser import PlaywrightBrowser
-    from pytest_mcpeval.browser.slots import SlotPool
+    from pytest_mcpeval.browser.slots import pool_of_process
 
     options = runtime.settings.run.driver
     browser = PlaywrightBrowser(options)
-    with SlotPool(options.pool_size, options.lock_directory).lease():
+    slots = pool_of_process(options.pool_size, options.lock_directory)
+    with slots.lease(shared=True):
         try:
             with browser.fresh_page() as control:
                 yield control.page
@@ -255,8 +301,8 @@ def leased_page(runtime: Runtime) -> Iterator[Page]:
             browser.close()
 
 
-def driver_of(runtime: Runtime) -> Driver:
-    """The driver of this process, the same that cases of manifests use.
+def driver_of(runtime: Runtime, name: DriverName = "playwright") -> Driver:
+    """The driver of that name of this process, the same that cases of manifests use.
 
     Raises:
         BrowserError: It cannot be used.
@@ -264,11 +310,25 @@ def driver_of(runtime: Runtime) -> Driver:
     from pytest_mcpeval.browser.making import make_driver
 
     options = runtime.settings.run.driver
-    return runtime.target(("agent", "playwright"), lambda: make_driver("playwright", options))
+    return runtime.target(("agent", name), lambda: make_driver(name, options))
 
 
-def _actions(given: Sequence[Action]) -> tuple[PageAction, ...]:
-    return tuple(map(_action, given))
+def _actions(argument: str, given: object) -> tuple[PageAction, ...]:
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise _wrong(argument, f"expected a list of actions, each {AN_ACTION}", given)
+    return tuple(_action(argument, one) for one in given)
+
+
+def _wrong(argument: str, expected: str, found: object) -> ValueError:
+    return ValueError(f"mcpeval_capture: {argument}: {expected}, found {shortened(repr(found), 80)}")
+
+
+def _check_storage_state(given: object) -> None:
+    """Hold it to what it may be; cookies are credentials, so no value is shown."""
+    if given is None or isinstance(given, str | Path):
+        return
+    if (problem := storage_state_problem(given)) is not None:
+        raise ValueError(f"mcpeval_capture: storage_state: {problem}; or the path of a file with it")
 
 
 def _given(part: PageAction | ResponseReady) -> dict[str, Any]:
@@ -288,21 +348,25 @@ def _check(arguments: Mapping[str, Any]) -> None:
         raise ValueError(f"mcpeval_capture: {'; '.join(found)}") from None
 
 
-def _action(given: Action) -> PageAction:
+def _action(argument: str, given: object) -> PageAction:
     if isinstance(given, PageAction):
         return given
-    unknown = given.keys() - {"action", "selector", "value"}
-    if unknown or given.get("action") not in get_args(ActionName) or "selector" not in given:
-        raise ValueError(
-            f"expected an action such as {{'action': 'click', 'selector': '#open'}}, found {dict(given)!r}"
-        )
-    return PageAction(**given)  # type: ignore[arg-type]
+    known = given if isinstance(given, Mapping) else {}
+    has_its_keys = {"action", "selector"} <= known.keys() <= ACTION_KEYS
+    if not has_its_keys or known["action"] not in get_args(ActionName):
+        raise _wrong(argument, f"expected an action such as {AN_ACTION}", given)
+    return PageAction(**known)
 
 
-def _ready(given: Ready | None) -> ResponseReady | None:
+def _ready(given: object) -> ResponseReady | None:
     if given is None or isinstance(given, ResponseReady):
         return given
-    return ResponseReady(selector=given) if isinstance(given, str) else ResponseReady(**given)
+    if isinstance(given, str):
+        return ResponseReady(selector=given)
+    if not isinstance(given, Mapping) or not given.keys() <= {"selector", "dom_quiet_ms"}:
+        words = "expected a selector, {'selector': '.answer'} or {'dom_quiet_ms': 500}"
+        raise _wrong("response_ready", words, given)
+    return ResponseReady(**given)
 
 
 def _found(evidence: FoundT | Reason) -> FoundT:

@@ -26,11 +26,10 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     Raises:
         MarkedAssertionsFailed: One does not hold.
         EvidenceMissing: None failed, and one could not be decided.
+        TargetError: The last visit did not come to its end, or its trace backend could not be asked.
         pytest.fail.Exception: The test visited no agent, or its markers contradict each other.
     """
     __tracebackhide__ = True
-    from pytest_mcpeval.kinds.agent.captured import Captured
-    from pytest_mcpeval.kinds.agent.schema import DEFAULT_MAX_DOM_BYTES
     from pytest_mcpeval.kinds.agent.scoring import score_case
     from pytest_mcpeval.kinds.agent.spec import AgentCase, Observability
     from pytest_mcpeval.kinds.scenario.run import headline
@@ -38,12 +37,11 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     assertions, recorder = _assertions_of(item), recorder_of(item)
     if assertions is None:
         return
-    if not recorder.captures:
+    if not recorder.visits:
         message = "has nothing to judge: the test visited no agent; use the fixture mcpeval_capture"
         pytest.fail(f"{ASSERT_MARKER} {message}", pytrace=False)
     case = AgentCase(item.name, "", assertions)
-    captured = Captured(recorder.captures[-1], DEFAULT_MAX_DOM_BYTES)
-    score = score_case(item.name, case, captured, Observability())
+    score = score_case(item.name, case, recorder.visits[-1].captured(), Observability())
     recorder.checks.extend(map(_check, score.outcomes))
     if score.outcome == "failed":
         raise MarkedAssertionsFailed(headline(recorder.checks))

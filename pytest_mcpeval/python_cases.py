@@ -22,6 +22,7 @@ from pytest_mcpeval.text import shortened
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.artifacts import CaseFolder
+    from pytest_mcpeval.kinds.agent.captured import Captured
     from pytest_mcpeval.kinds.scenario.run import Answer
     from pytest_mcpeval.servers.response import Response
 
@@ -53,11 +54,37 @@ class RecordedCall:
     answer: Answer | None = None
 
 
+@dataclass(frozen=True)
+class MadeVisit:
+    """A visit of an agent: where it lies, and the largest page that is read of it."""
+
+    folder: CaseFolder
+    max_dom_bytes: int
+
+    def captured(self) -> Captured:
+        """Its evidence, as it is now.
+
+        Raises:
+            TargetError: The visit did not come to its end, or its trace backend could not be asked.
+        """
+        from pytest_mcpeval.kinds.agent.captured import Captured
+        from pytest_mcpeval.kinds.agent.captures import read_capture
+        from pytest_mcpeval.kinds.agent.run import problem_of
+
+        try:
+            problem = problem_of(read_capture(self.folder))
+        except ValueError as error:
+            problem = str(error)
+        if problem is not None:
+            raise TargetError(problem)
+        return Captured(self.folder, self.max_dom_bytes)
+
+
 @dataclass
 class Recorder:
     """What one Python test did: the calls it made, in the order it made them, and the checks it evaluated.
 
-    ``captures`` are the folders of the visits it made to agents, in their order. ``secrets`` maps
+    ``visits`` are those it made to agents, in their order. ``secrets`` maps
     secret values that its server's definition brings into play to what is shown instead.
     """
 
@@ -65,7 +92,7 @@ class Recorder:
     secrets: dict[str, str] = field(default_factory=dict)
     calls: list[RecordedCall] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
-    captures: list[CaseFolder] = field(default_factory=list)
+    visits: list[MadeVisit] = field(default_factory=list)
 
     def begin(
         self, target: Target, name: str, arguments: Mapping[str, Any] | None, timeout: float

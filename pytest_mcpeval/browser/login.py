@@ -19,6 +19,8 @@ from pytest_mcpeval.browser.control import PageError
 from pytest_mcpeval.browser.directive import Auth, BearerAuth, Directive
 from pytest_mcpeval.servers.variables import redact
 
+STORAGE_STATE_KEYS = frozenset({"cookies", "origins"})
+
 SHORTEST_SECRET = 6
 """Shorter ones are left as they are: replacing them would garble ordinary text."""
 
@@ -104,18 +106,37 @@ def storage_state_of(directive: Directive) -> dict[str, Any] | None:
     """The storage state of a directive as data; None when it has none.
 
     Raises:
-        PageError: The file cannot be read, or is none.
+        PageError: The file cannot be read, or it is none.
     """
     given = directive.storage_state
-    if given is None or isinstance(given, Mapping):
-        return None if given is None else dict(given)
+    if given is None:
+        return None
+    found, shown = (given, "what was given") if isinstance(given, Mapping) else (_read(given), given)
+    if (problem := storage_state_problem(found)) is not None:
+        raise PageError(f"{shown} is no storage state of Playwright: {problem}")
+    return dict(found)
+
+
+def _read(file: str) -> Any:
     try:
-        found = json.loads(Path(given).read_text(encoding="utf-8"))
+        return json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise PageError(f"the storage state {given} cannot be read: {error}") from None
-    if not isinstance(found, dict) or not found.keys() <= {"cookies", "origins"}:
-        raise PageError(f"{given} is no storage state of Playwright: expected {{cookies: […], origins: […]}}")
-    return found
+        raise PageError(f"the storage state {file} cannot be read: {error}") from None
+
+
+def storage_state_problem(state: object) -> str | None:
+    """Why data is no storage state; None when it is one.
+
+    Playwright passes over keys that it does not know, and the user is not logged in.
+    """
+    expected = "expected {cookies: […], origins: […]}"
+    if not isinstance(state, Mapping):
+        return f"{expected}, found {type(state).__name__}"
+    # Values may be credentials, keys are none.
+    if not state or not state.keys() <= STORAGE_STATE_KEYS:
+        return f"{expected}, found {', '.join(map(repr, state)) or 'neither'}"
+    wrong = [key for key, entries in state.items() if not isinstance(entries, list)]
+    return f"{expected}, found no list at {', '.join(wrong)}" if wrong else None
 
 
 def secrets_of(authorization: Authorization | None) -> Mapping[str, str]:

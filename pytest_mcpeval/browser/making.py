@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mcpeval.browser.slots import SlotPool
+from pytest_mcpeval.browser.slots import pool_of_process
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.control import Browser
@@ -21,7 +21,8 @@ def make_driver(name: DriverName, options: DriverOptions) -> Driver:
     """
     from pytest_mcpeval.browser.pool_driver import PoolDriver
 
-    return PoolDriver(_browser(name, options), SlotPool(options.pool_size, options.lock_directory))
+    slots = pool_of_process(options.pool_size, options.lock_directory)
+    return PoolDriver(_browser(name, options), slots)
 
 
 def _browser(name: DriverName, options: DriverOptions) -> Browser:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pytest_mcpeval.browser.announcing import announce
@@ -37,6 +38,7 @@ class SlotPool:
         self.size = size
         self._directory = directory
         self._last: int | None = None
+        self._shared: int | None = None
         self._has_waited = False
 
     @contextmanager
@@ -44,17 +46,23 @@ class SlotPool:
         self,
         hint: int = 0,
         *,
+        shared: bool = False,
         when_full: Callable[[], None] = lambda: None,
         wait: Callable[[float], None] = time.sleep,
         longest: float = LONGEST_WAIT_SECONDS,
     ) -> Iterator[Lease]:
         """Hold a slot: the one held last, else ``hint``, else any.
 
+        While one is ``shared``, every other lease of this pool gets the same slot: who holds a page and
+        visits an agent besides does so by turns, and would wait for a second slot with the first in hand.
         ``when_full`` is called before waiting; ``wait`` lets some seconds pass, or raises to end the wait.
 
         Raises:
             BrowserError: The locks cannot be used, or no slot was free within ``longest`` seconds.
         """
+        if self._shared is not None:
+            yield Lease(self._shared)
+            return
         directory = self._locks()
         started = time.monotonic()
         held = self._try_all(directory, hint)
@@ -68,9 +76,11 @@ class SlotPool:
             held = self._try_all(directory, hint)
         descriptor, slot = held
         self._last = slot
+        self._shared = slot if shared else None
         try:
             yield Lease(slot, time.monotonic() - started)
         finally:
+            self._shared = None
             # A process being started holds a copy until its program is loaded; closing ours does not free it.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
@@ -111,6 +121,12 @@ class SlotPool:
             f"no browser slot was free within {longest:g} s: all {self.size} are held, by the processes "
             f"{', '.join(holders)}; end what hangs, or raise --mcpeval-pool-size"
         )
+
+
+@cache
+def pool_of_process(size: int, directory: Path | None) -> SlotPool:
+    """The pool that everything in this process leases from."""
+    return SlotPool(size, directory)
 
 
 def _try_lock(path: Path) -> int | None:

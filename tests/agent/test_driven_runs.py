@@ -31,6 +31,11 @@ def gone():
 @pytest.fixture
 def wrong():
     return 5
+
+
+@pytest.fixture
+def misspelled():
+    return {"cookie": []}
 """
 
 
@@ -190,10 +195,14 @@ def test_what_is_missing_is_told_before_a_browser_is_started(tmp_path: Path, sit
     access = {"url": "http://localhost:1/chat", "auth": {"type": "bearer", "token_env": "NO_SUCH_TOKEN"}}
     made.write_json("secret.agent.yaml", manifest(CASES[0], name="secret", access=access))
     settings = [{"files": "secret.agent.yaml", "url_fixture": "agent"}]
-    for setting in ("url_fixture", "login_fixture"):
-        name = setting.replace("_", "-")
+    for setting, fixture in (
+        ("url_fixture", "wrong"),
+        ("login_fixture", "wrong"),
+        ("login_fixture", "misspelled"),
+    ):
+        name = f"{setting}-{fixture}".replace("_", "-")
         made.write_json(f"{name}.agent.yaml", manifest(CASES[0], name=name))
-        settings.append({"files": f"{name}.agent.yaml", setting: "wrong"})
+        settings.append({"files": f"{name}.agent.yaml", setting: fixture})
     made.write_json("mcpeval.yaml", {"agent": settings})
     run = drive(made, site)
     assert run.status == 1
@@ -201,7 +210,8 @@ def test_what_is_missing_is_told_before_a_browser_is_started(tmp_path: Path, sit
     for words in (
         "takes credentials from NO_SUCH_TOKEN, which is not set",
         "expected a URL, or a mapping with url, langfuse, otel, phoenix, found 5",
-        "expected a storage state of Playwright",
+        "no storage state of Playwright: expected {cookies: […], origins: […]}, found int",
+        "no storage state of Playwright: expected {cookies: […], origins: […]}, found 'cookie'",
     ):
         assert words in out
     assert site.seen == []

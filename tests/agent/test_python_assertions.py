@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.agent.captured_runs import Evidence, call
+from pytest_mcpeval.browser.artifacts import CaseFolder
+from tests.agent.captured_runs import CapturedProject, Evidence, call, case
 from tests.support import Project
 
 CONFTEST = """
 import pytest
 from pytest_mcpeval.browser.artifacts import CaseFolder
-from pytest_mcpeval.python_cases import recorder_of
+from pytest_mcpeval.python_cases import MadeVisit, recorder_of
 
 
 @pytest.fixture
 def visited(request):
-    recorder_of(request.node).captures.append(CaseFolder(request.config.rootpath / "runs/people/r/a"))
+    folder = CaseFolder(request.config.rootpath / "runs/people/r/a")
+    recorder_of(request.node).visits.append(MadeVisit(folder, 10_000))
 """
 
 TESTS = """
@@ -54,8 +56,6 @@ def project(tmp_path: Path, tests: str = TESTS) -> Project:
     made.write("pytest.ini", "[pytest]\n")
     made.write("conftest.py", CONFTEST)
     made.write("test_agent.py", tests)
-    from pytest_mcpeval.browser.artifacts import CaseFolder
-
     Evidence(calls=[call("find")], steps=2).write(CaseFolder(tmp_path / "runs/people/r/a"), "x")
     return made
 
@@ -132,6 +132,12 @@ def test_one(visited):
         ({"response_ready": {"dom_quiet_ms": 100, "selector": "a"}}, "exactly one of"),
         ({"preconditions": [{"action": "fill", "selector": "a"}]}, "fill needs a `value`"),
         ({"input_selector": "#a["}, "is no CSS selector"),
+        ({"response_ready": {"sel": ".x"}}, "response_ready: expected a selector, {'selector': '.answer'}"),
+        ({"response_ready": 5}, "response_ready: expected a selector"),
+        ({"preconditions": "abc"}, "preconditions: expected a list of actions"),
+        ({"reveal_actions": ["#open"]}, "reveal_actions: expected an action such as {'action': 'click'"),
+        ({"storage_state": {"cookie": []}}, "storage_state: expected {cookies: […], origins: […]}"),
+        ({"storage_state": 5}, "storage_state: expected {cookies: […], origins: […]}, found int"),
     ],
 )
 def test_visits(mcpeval_capture, given, words):
@@ -140,6 +146,45 @@ def test_visits(mcpeval_capture, given, words):
     assert words in str(caught.value)
 """
     run = project(tmp_path, tests).run(columns=200, CI="")
-    assert "1 failed, 6 passed" in run.last_line, run.out
+    assert "1 failed, 12 passed" in run.last_line, run.out
     assert "the markers of the test together" in run.out
     assert '"find" is also in must_not_call' in run.out
+
+
+def test_nothing_is_visited_where_captured_runs_are_scored(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("a", final_response_contains="Ada"))
+    captured = made.capture("a", Evidence())
+    made.project.write(
+        "test_visit.py",
+        """def test_visit(mcpeval_capture):
+            mcpeval_capture.case("agent.yaml", "a")
+        """,
+    )
+    before = {path: path.read_bytes() for path in captured.trace.rglob("*") if path.is_file()}
+    run = made.score("-o", "python_files=test_*.py")
+    assert "1 passed, 1 error" in run.last_line, run.out
+    assert "with --mcpeval-score-only none is visited: run this test without that option" in run.out
+    assert {path: path.read_bytes() for path in captured.trace.rglob("*") if path.is_file()} == before
+    assert captured.score.is_file()
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["people"]
+
+
+def test_what_a_visit_that_failed_left_is_not_judged(tmp_path: Path) -> None:
+    tests = """
+import pytest
+
+
+@pytest.mark.mcpeval_assert(must_not_call=["delete"])
+def test_marker(visited):
+    pass
+
+
+def test_trajectory(visited, mcpeval_trajectory):
+    assert mcpeval_trajectory.tools == ["find"]
+"""
+    made = project(tmp_path, tests)
+    folder = CaseFolder(tmp_path / "runs/people/r/a")
+    Evidence(calls=[call("find")], fetch_error="connection refused").write(folder, "x")
+    run = made.run(columns=120, CI="")
+    assert "2 error" in run.last_line, run.out
+    assert run.out.count("observability: connection refused") >= 2

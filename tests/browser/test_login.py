@@ -72,3 +72,18 @@ def test_a_storage_state_is_data_or_a_file(tmp_path: Path) -> None:
         storage_state_of(directive(storage_state=str(path)))
     with pytest.raises(PageError, match=r"the storage state .*gone\.json cannot be read"):
         storage_state_of(directive(storage_state=str(tmp_path / "gone.json")))
+
+
+@pytest.mark.parametrize(
+    ("state", "found"),
+    [
+        ({"cookie": [{"value": "s3cr3t"}]}, "found 'cookie'"),
+        ({"cookies": [], "session": []}, "found 'cookies', 'session'"),
+        ({"cookies": {"name": "s3cr3t"}}, "found no list at cookies"),
+        ({}, "found neither"),
+    ],
+)
+def test_data_that_would_log_nobody_in_is_no_storage_state(state: dict[str, object], found: str) -> None:
+    with pytest.raises(PageError, match="is no storage state of Playwright: expected") as caught:
+        storage_state_of(directive(storage_state=state))
+    assert str(caught.value).endswith(found)

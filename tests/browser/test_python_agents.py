@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from pathlib import Path
+from typing import Any
 
 from tests.agent.captured_runs import case, manifest
+from tests.agent.trace_backend import reply, serving
 from tests.browser.pages import Site
 from tests.support import Project
 
@@ -115,13 +119,134 @@ def test_the_fixtures_for_agents(tmp_path: Path, site: Site) -> None:
         "expected an action such as {'action': 'click', 'selector': '#open'}, found {'action': 'press'"
         in run.out
     )
-    captured = [
-        path.parent.parent.name for path in (tmp_path / "runs/python-tests").rglob("trace/capture.json")
+    (session,) = (tmp_path / "runs").glob("*/*")
+    assert session.stat().st_mode & 0o077 == 0
+    captured = [path.parts[-4:-2] for path in session.glob("*/*/trace/capture.json")]
+    assert sorted((run.rpartition("-")[0], case) for run, case in captured) == [
+        ("test_agent.py-test_capture-1", "page"),
+        ("test_agent.py-test_case_of_a_manifest-1", "ask"),
+        ("test_agent.py-test_evidence_in_doubt-1", "ask"),
+        ("test_agent.py-test_page_that_is_down-1", "page"),
+        ("test_agent.py-test_without_evidence-1", "page"),
     ]
-    assert sorted(captured) == [
-        "ask",
-        "ask",
-        "test_agent.py-test_capture-1",
-        "test_agent.py-test_page_that_is_down-1",
-        "test_agent.py-test_without_evidence-1",
+
+
+CONFTEST = """
+import os
+import pytest
+
+
+@pytest.fixture
+def agent():
+    return os.environ["SITE"]
+
+
+@pytest.fixture
+def places():
+    return {"url": os.environ["SITE"], "otel": os.environ["TRACES"]}
+
+
+@pytest.fixture
+def login():
+    cookie = {"name": "user", "value": "ada", "domain": "127.0.0.1", "path": "/", "expires": -1}
+    return {"cookies": [{**cookie, "httpOnly": False, "secure": False, "sameSite": "Lax"}]}
+
+
+@pytest.fixture
+def broken():
+    raise RuntimeError("no agent today")
+"""
+
+TESTS_OF_CASES = """
+import pytest
+
+
+@pytest.mark.parametrize("manifest", ["one", "two"])
+def test_settings_hold(mcpeval_capture, manifest):
+    visit = mcpeval_capture.case(f"{manifest}.agent.yaml", "ask")
+    assert "cookie: user=ada" in visit.text
+    assert ("MCP" in visit.folder.capture.read_text()) == (manifest == "two")
+
+
+@pytest.mark.parametrize("language", ["C++", "C#"])
+def test_runs(mcpeval_capture, language):
+    mcpeval_capture.case("traced.agent.yaml", "ask")
+    mcpeval_capture.case("traced.agent.yaml", "ask")
+
+
+def test_page_and_visit(mcpeval_page, mcpeval_capture):
+    visit = mcpeval_capture.case("one.agent.yaml", "ask")
+    mcpeval_page.goto(visit.folder.after_submit_dom.as_uri())
+    assert "answer 1" in mcpeval_page.locator("main").inner_text()
+
+
+def test_setting_of_pages(mcpeval_capture):
+    assert mcpeval_capture.case("small.agent.yaml", "ask").text
+
+
+@pytest.mark.mcpeval_assert(must_not_call=["delete"], must_call=["find"])
+def test_backend_that_is_down(mcpeval_capture):
+    mcpeval_capture.case("dead.agent.yaml", "ask")
+
+
+def test_credentials(mcpeval_capture):
+    mcpeval_capture.case("secret.agent.yaml", "ask")
+
+
+def test_fixture_that_fails(mcpeval_capture):
+    mcpeval_capture.case("broken.agent.yaml", "ask")
+"""
+
+
+def test_a_case_is_visited_as_its_manifest_says(tmp_path: Path, site: Site, npm_programs: None) -> None:
+    made = Project(tmp_path)
+    made.write("pytest.ini", "[pytest]\nmcpeval_ignore = *.agent.yaml\n")
+    made.write("conftest.py", CONFTEST)
+    made.write("test_cases.py", TESTS_OF_CASES)
+    site.pages["/cookie"] = site.pages["/cookie"].replace(
+        "</main>", '</main><i class="call" data-tool="find"></i>'
+    )
+    url = "http://localhost:1/cookie?run={run_id}"
+    calls = {"entry": ".call", "tool_name": {"attribute": "data-tool"}}
+    ui = {"description": "beside the log", "exposes": ["tool_calls"], "extract": {"tool_calls": calls}}
+    otel = {"endpoint": "http://127.0.0.1:9", "host_policy": "insecure_loopback_only", "trace_wait_ms": 0}
+    ready = {"response_ready": {"selector": ".agent"}, "response_wait_ms": 20_000}
+    traced = {**otel, "session_id": "{run_id}-{case_id}"}
+    auth = {"type": "bearer", "token_env": "NO_SUCH_TOKEN"}
+    manifests: dict[str, dict[str, Any]] = {
+        "one": {},
+        "two": {},
+        "traced": {"observability": {"otel": traced}},
+        "small": {"interaction": {**ready, "max_dom_bytes": 1_024}},
+        "dead": {"observability": {"otel": otel, "ui_introspection": ui}},
+        "secret": {"access": {"url": url, "auth": auth}},
+        "broken": {},
+    }
+    for name, fields in manifests.items():
+        content = {"name": name, "access": {"url": url}, "interaction": ready, **fields}
+        made.write_json(f"{name}.agent.yaml", manifest(case("ask", final_response_contains="x"), **content))
+    settings: list[dict[str, Any]] = [
+        {"files": "*.agent.yaml", "url_fixture": "agent", "login_fixture": "login"},
+        {"files": "two.agent.yaml", "driver": "playwright-mcp"},
+        {"files": "traced.agent.yaml", "url_fixture": "places"},
+        {"files": "broken.agent.yaml", "fixtures": ["broken"]},
     ]
+    made.write_json("mcpeval.yaml", {"agent": settings})
+    # Slots of its own; Chromium has a socket in the directory, whose path must be short.
+    with (
+        tempfile.TemporaryDirectory(prefix="mcpeval-") as temporary,
+        serving(lambda request: reply({"traces": []})) as backend,
+    ):
+        environ = {"SITE": site.url, "TRACES": backend.url, "TMPDIR": temporary, "CI": ""}
+        run = made.run("-rA", "--mcpeval-pool-size=1", columns=200, timeout=300, **environ)
+    assert "5 passed, 3 errors, 1 inconclusive" in run.last_line, run.out + run.err
+    assert "observability: connection refused" in run.out
+    assert "takes credentials from NO_SUCH_TOKEN, which is not set" in run.out
+    assert "the fixture broken failed: no agent today" in run.out
+    (session,) = (tmp_path / "runs").glob("*/*")
+    captures = {path.parts[-4]: path for path in session.glob("*-test_runs-*/ask/trace/capture.json")}
+    assert len(captures) == 4
+    asked = [json.loads(path.read_text())["url"] for path in captures.values()]
+    assert asked == [f"{site.url}/cookie?run={run_id}" for run_id in captures]
+    sessions = {request.one("tags") for request in backend.asked("/api/search")}
+    assert sessions == {f"session.id={run_id}-ask" for run_id in captures}

@@ -76,6 +76,16 @@ def test_a_slot_is_kept_from_lease_to_lease(tmp_path: Path) -> None:
             assert held.slot == 2
 
 
+def test_a_shared_slot_is_that_of_every_lease_meanwhile(tmp_path: Path) -> None:
+    pool = SlotPool(1, tmp_path)
+    with pool.lease(shared=True) as page, pool.lease(longest=0) as visit:
+        assert (visit.slot, visit.waited) == (page.slot, 0)
+        with pytest.raises(BrowserError), SlotPool(1, tmp_path).lease(longest=0):
+            pass
+    with holder(tmp_path, 1), pytest.raises(BrowserError), pool.lease(longest=0):
+        pass
+
+
 def test_started_processes_do_not_hold_a_slot(tmp_path: Path) -> None:
     pool = SlotPool(1, tmp_path)
     with pool.lease():

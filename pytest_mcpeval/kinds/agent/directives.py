@@ -19,15 +19,17 @@ PLAN_VERSION = 1
 def directive_of(
     suite: AgentSuite,
     case: AgentCase,
+    run: RunFolder | None = None,
     *,
     base_url: str | None = None,
     storage_state: str | Mapping[str, Any] | None = None,
 ) -> Directive:
     """What the driver is told about a case.
 
-    ``base_url`` is where the agent really runs: its origin takes the place of that in the manifest.
+    ``run`` is the folder to capture into, by default that of the suite's run. ``base_url`` is where the
+    agent really runs: its origin takes the place of that in the manifest.
     """
-    manifest, folder = suite.manifest, run_folder(suite)
+    manifest, folder = suite.manifest, run or run_folder(suite)
     url = manifest.access.url if base_url is None else with_origin(manifest.access.url, base_url)
     interaction, ui = manifest.interaction, manifest.observability.ui
     place = [one.id for one in manifest.cases].index(case.id)

@@ -44,7 +44,7 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
     settings = AgentSettings(**place.settings)
     options = place.overrides.get("options") or RunOptions()
     # What was captured can be scored where the agent does not run.
-    fixtures = () if options.mode == "score_only" else tuple(_fixtures(settings))
+    fixtures = () if options.mode == "score_only" else tuple(fixtures_of(settings))
     return AgentSuite(
         key=place.key,
         kind="agent",
@@ -59,7 +59,8 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
     )
 
 
-def _fixtures(settings: AgentSettings) -> Iterator[str]:
+def fixtures_of(settings: AgentSettings) -> Iterator[str]:
+    """The fixtures that a case of these settings needs."""
     yield from settings.fixtures
     for name in (settings.url_fixture, settings.login_fixture):
         if name is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth
+from pytest_mcpeval.browser.login import storage_state_problem
 from pytest_mcpeval.kinds.agent.run import Places
 from pytest_mcpeval.kinds.agent.spec import AgentSuite, LangfuseSource, Manifest
 from pytest_mcpeval.kinds.agent.urls import page_url
@@ -77,11 +78,14 @@ def _urls(name: str, value: Any) -> dict[str, str]:
 
 
 def _state(name: str, value: Any) -> str | Mapping[str, Any]:
-    if isinstance(value, Mapping):
-        return value
-    if isinstance(value, (str, Path)) and Path(value).is_file():
-        return str(value)
+    if isinstance(value, (str, Path)):
+        if Path(value).is_file():
+            return str(value)
+        found = f"expected a file with it, found {str(value)[:200]!r}"
+    elif (problem := storage_state_problem(value)) is None:
+        return dict(value)
+    else:
+        found = f"{problem}; or the path of a file with it"
     raise TargetError(
-        f"the fixture {name} is the login_fixture: expected a storage state of Playwright, as a mapping or "
-        f"the path of a file, found {type(value).__name__} {str(value)[:200]!r}"
+        f"the fixture {name} is the login_fixture, and gives no storage state of Playwright: {found}"
     )

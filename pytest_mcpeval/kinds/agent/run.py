@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
 from pytest_mcpeval.browser.directive import Driver
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.captures import (
@@ -20,7 +20,7 @@ from pytest_mcpeval.kinds.agent.captures import (
 )
 from pytest_mcpeval.kinds.agent.credentials import redact_texts, secrets
 from pytest_mcpeval.kinds.agent.directives import directive_of, placeholders
-from pytest_mcpeval.kinds.agent.folders import captured_folder, run_folder
+from pytest_mcpeval.kinds.agent.folders import captured_folder
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite, LangfuseSource, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import filled, with_origin
@@ -43,13 +43,19 @@ class Visit:
     capture: Capture | None
 
 
-def drive(suite: AgentSuite, case: AgentCase, driver: Driver, places: Places) -> Visit:
+def drive(
+    suite: AgentSuite, case: AgentCase, driver: Driver, places: Places, run: RunFolder | None = None
+) -> Visit:
     """Visit the page, then gather what the page and the trace backend tell.
+
+    ``run`` is a folder to capture into that is not the one of the suite's run.
 
     Raises:
         OSError: The artifacts cannot be written.
     """
-    directive = directive_of(suite, case, base_url=places.urls.get("url"), storage_state=places.storage_state)
+    directive = directive_of(
+        suite, case, run, base_url=places.urls.get("url"), storage_state=places.storage_state
+    )
     if directive.folder.path.is_dir():
         # A rerun of the same case: what an earlier attempt left is no evidence of this one.
         shutil.rmtree(directive.folder.path)
@@ -77,7 +83,7 @@ def _with_evidence(
         notes += extract(observability.ui, folder)
     if observability.backend is None:
         return replace(capture, notes=tuple(notes))
-    session = filled(observability.backend.session_id, placeholders(run_folder(suite), case))
+    session = filled(observability.backend.session_id, placeholders(RunFolder(folder.path.parent), case))
     query = TraceQuery(session_id=session, since=capture.started, until=None)
     try:
         notes += fetch(backend_at(observability.backend, places), query, folder).notes
@@ -113,6 +119,14 @@ def revisit(suite: AgentSuite, case: AgentCase) -> Visit:
             "says nothing about it: run it again without --mcpeval-score-only"
         )
     return Visit(folder, capture)
+
+
+def problem_of(capture: Capture | None) -> str | None:
+    """Why nothing can be said about a case on what was captured of it; None when it was captured whole."""
+    if capture is None:
+        return UNFINISHED
+    fetching = None if capture.fetch_error is None else f"observability: {capture.fetch_error}"
+    return capture.error or fetching
 
 
 def score(suite: AgentSuite, case: AgentCase, visit: Visit) -> CaseScore:
