@@ -182,8 +182,12 @@ def test_what_cannot_be_scored_is_an_error(harmed: tuple[CapturedProject, Run]) 
     made, run = harmed
     assert run.status == 1
     assert outcomes(run) == dict.fromkeys(("missing", "other", "unfinished", "unfetched"), "error")
-    captured = {row["case_id"]: row["outcome"] for row in made.read("score.json")["cases"]}
-    assert captured == dict.fromkeys(("other", "unfinished", "unfetched"), "error")
+    score = made.read("score.json")
+    assert (score["cases_total"], score["cases_error"], score["not_scored"]) == (4, 4, [])
+    told = {row["case_id"]: row["error"] for row in score["cases"]}
+    assert told["missing"] == "the case was not captured"
+    assert "with another input" in told["other"]
+    assert "0 of 4 cases passed" in (made.folder().path / "report.md").read_text(encoding="utf-8")
 
 
 def test_a_case_that_was_not_captured_or_with_another_input(harmed: tuple[CapturedProject, Run]) -> None:
@@ -256,6 +260,7 @@ def test_cases_that_were_not_selected_are_marked_where_they_were_scored_earlier(
     made.score("-k", "first or second")
     # What was only captured has no score.
     assert [row["case_id"] for row in made.read("score.json")["cases"]] == ["first", "second"]
+    assert made.read("score.json")["not_scored"] == ["third"]
     made.write_manifest(*(case(name, must_call=["rank"]) for name in NAMES))
     made.score("-k", "second or third")
     rows = made.read("score.json")["cases"]

@@ -89,3 +89,11 @@ def captured_folder(suite: AgentSuite, case_id: str) -> CaseFolder:
             "--mcpeval-score-only"
         )
     return folder
+
+
+def left_unscored(suite: AgentSuite, folder: RunFolder) -> str:
+    """Where cases lie that were captured and not scored, and how they are."""
+    return (
+        f"agent {suite.manifest.name}: captured and not scored, in {folder.path}: "
+        f"pytest --mcpeval {suite.key} --mcpeval-score-only={folder.path}"
+    )

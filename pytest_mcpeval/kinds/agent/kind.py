@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.agent import gates, metrics
-from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, run_folder
+from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, left_unscored, run_folder
 from pytest_mcpeval.kinds.agent.load import load_suite
 from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
@@ -170,18 +170,20 @@ class AgentKind(AgentShape, Kind[AgentCase]):
     def conclude(self, suite: Agent, samples: Sequence[Sample]) -> list[str]:
         """Write the score and the report of the agent into the folder of its run."""
         from pytest_mcpeval.kinds.agent.concluding import write_agent_files
+        from pytest_mcpeval.kinds.agent.credentials import secrets
 
         agent = _agent(suite)
         captured = [sample for sample in samples if "case_dir" in sample.run]
         if not captured:
-            return []
+            return [*_left(agent)]
         folder = run_folder(agent)
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
+        hidden = secrets(agent.manifest)
         return write_agent_files(
             agent,
             folder,
-            tried={sample.id for sample in samples},
+            tried={one.id: redact(one.message, hidden) for one in samples if one.outcome != "skipped"},
             scored={sample.id for sample in captured},
         )
 
@@ -201,6 +203,12 @@ class AgentKind(AgentShape, Kind[AgentCase]):
 def _agent(suite: Agent) -> AgentSuite:
     assert isinstance(suite, AgentSuite)
     return suite
+
+
+def _left(suite: AgentSuite) -> Iterator[str]:
+    """Where captures lie of which no process could tell before the session was ended."""
+    if suite.options.mode != "score_only" and run_folder(suite).path.is_dir():
+        yield left_unscored(suite, run_folder(suite))
 
 
 def _redacted(sample: Sample, replacements: Mapping[str, str]) -> Sample:
