@@ -100,6 +100,7 @@ class Evidence:
             notes=self.notes,
             error=self.error,
             fetch_error=self.fetch_error,
+            run_id=folder.path.parent.name,
         )
         write_capture(folder, capture)
 

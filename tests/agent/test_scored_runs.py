@@ -410,8 +410,10 @@ def test_a_copied_run_is_scored_wherever_it_lies(tmp_path: Path) -> None:
     copied = tmp_path / "downloads" / "nightly"
     copied.parent.mkdir()
     made.folder().path.rename(copied)
+    written = {name: (copied / name).read_bytes() for name in ("score.json", "report.md", "a/score.json")}
     run = made.project.run("--mcpeval-score-only=downloads/nightly", CI="")
     assert run.status == 0, run.out
+    assert {name: (copied / name).read_bytes() for name in written} == written
     # Before it is scored, what was captured says whose it is.
     for score in copied.rglob("score.json"):
         score.unlink()

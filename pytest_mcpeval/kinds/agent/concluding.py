@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, write_private
 from pytest_mcpeval.kinds.agent.captures import UNFINISHED
-from pytest_mcpeval.kinds.agent.folders import left_unscored
+from pytest_mcpeval.kinds.agent.folders import left_unscored, run_id_of
 from pytest_mcpeval.kinds.agent.report import ReportError, render
 from pytest_mcpeval.kinds.agent.score_file import (
     AgentScoreModel,
@@ -52,7 +52,7 @@ def write_agent_files(
     }
     rows = [row for row in found.values() if row is not None]
     without = [case for case, row in found.items() if row is None]
-    write_score(folder.score, agent_score(name, folder.path.name, rows, not_scored=without))
+    write_score(folder.score, agent_score(name, run_id_of(folder.path), rows, not_scored=without))
     try:
         write_private(folder.report, render(read_score(folder.score), folder.path, {}))
     except (ReportError, ScoreFileError) as error:

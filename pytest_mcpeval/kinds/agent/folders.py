@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
-from pytest_mcpeval.kinds.agent.captures import read_capture
+from pytest_mcpeval.kinds.agent.captures import Capture, read_capture
 from pytest_mcpeval.kinds.agent.score_file import ScoreFileError, read_score
 from pytest_mcpeval.kinds.agent.spec import AgentSuite
 from pytest_mcpeval.kinds.base import TargetError
@@ -42,12 +42,22 @@ def agent_of(directory: Path) -> str:
     for path in (directory / "score.json", *sorted(directory.glob("*/score.json"))):
         with suppress(ScoreFileError):
             return read_score(path).agent_name
-    for capture in sorted(directory.glob("*/trace/capture.json")):
+    agents = (capture.agent for capture in _captures(directory) if capture.agent is not None)
+    return next(agents, directory.resolve().parent.name)
+
+
+def run_id_of(directory: Path) -> str:
+    """The id of a captured run: as its captures say, where they agree, else as its folder is named."""
+    found = {capture.run_id for capture in _captures(directory) if capture.run_id is not None}
+    return found.pop() if len(found) == 1 else directory.resolve().name
+
+
+def _captures(directory: Path) -> Iterator[Capture]:
+    for path in sorted(directory.glob("*/trace/capture.json")):
         with suppress(ValueError):
-            found = read_capture(CaseFolder(capture.parent.parent))
-            if found is not None and found.agent is not None:
-                return found.agent
-    return directory.resolve().parent.name
+            found = read_capture(CaseFolder(path.parent.parent))
+            if found is not None:
+                yield found
 
 
 def _not_found(option: str, directories: Iterable[Path], agent: str) -> str:
