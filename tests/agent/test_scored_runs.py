@@ -75,6 +75,11 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> ScoredTwice:
     return ScoredTwice(made, runs, folders)
 
 
+def test_agents_are_captured_once_and_say_so(scored: ScoredTwice) -> None:
+    run = scored.made.score("--mcpeval-runs=3", "--collect-only")
+    assert run.line_with("agents: scored as captured in", "each case is captured once, whatever")
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_each_outcome_is_shown_as_what_it_is(scored: ScoredTwice, mode: str) -> None:
     run = scored.runs[mode]
@@ -207,6 +212,11 @@ def test_a_run_of_another_agent_is_refused(tmp_path: Path) -> None:
     run = made.project.run("--mcpeval-score-only", f"runs/pets/{RUN_ID}")
     assert run.status == 1
     assert "none of these is a run of the agent 'people'" in " ".join(run.out.split())
+    made.capture("a", Evidence(steps=1))
+    made.score_here()
+    # One level too high, and one too low.
+    for folder in (f"runs/{AGENT}", f"runs/{AGENT}/{RUN_ID}/a"):
+        assert agent_of(tmp_path / folder) != AGENT
     gone = made.project.run("--mcpeval-score-only", "runs/gone")
     assert gone.status == 4
     assert "--mcpeval-score-only: there is no directory" in gone.err
@@ -401,6 +411,22 @@ def test_options_of_agents_need_mcpeval_and_go_together(tmp_path: Path) -> None:
     both = made.score("--mcpeval-capture-only")
     assert both.status == 4
     assert "--mcpeval-capture-only and --mcpeval-score-only exclude each other" in both.err
+    plan = made.score("--collect-only", "--mcpeval-plan=plan.json")
+    assert plan.status == 4
+    assert "--mcpeval-plan and --mcpeval-score-only exclude each other" in plan.err
+    assert not (tmp_path / "plan.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--mcpeval-score-only", "--mcpeval-baseline-run"])
+def test_of_each_agent_one_run_is_named(tmp_path: Path, option: str) -> None:
+    made = CapturedProject.at(tmp_path, case("a", max_steps=1))
+    made.capture("a", Evidence(steps=1))
+    made.capture("a", Evidence(steps=1), "older")
+    given = [f"{option}=runs/{AGENT}/{name}" for name in (RUN_ID, "older")]
+    run = made.project.run(*given, columns=200)
+    assert run.status == 4
+    assert f"{option}: {tmp_path}/runs/{AGENT}/{RUN_ID} and " in run.err
+    assert "are both runs of the agent 'people': name one" in run.err
 
 
 def test_a_copied_run_is_scored_wherever_it_lies(tmp_path: Path) -> None:

@@ -161,11 +161,12 @@ class AgentKind(AgentShape, Kind[AgentCase]):
     def session_header(self, suites: Sequence[Agent]) -> str:
         """Which browser drives them, and whether it is shown."""
         options = _agent(suites[0]).options
+        once = "; each case is captured once, whatever --mcpeval-runs says" if options.runs else ""
         if options.mode == "score_only":
-            return f"agents: scored as captured in {', '.join(map(str, options.score_only))}"
+            return f"agents: scored as captured in {', '.join(map(str, options.score_only))}{once}"
         from pytest_mcpeval.browser.finding import header
 
-        return header(options.driver)
+        return f"{header(options.driver)}{once}"
 
     def conclude(self, suite: Agent, samples: Sequence[Sample]) -> list[str]:
         """Write the score and the report of the agent into the folder of its run."""
