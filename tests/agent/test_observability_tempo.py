@@ -118,6 +118,23 @@ def test_every_form_of_a_trace_says_the_same(folder: CaseFolder, tmp_path: Path,
         assert (folder.observability / name).read_bytes() == (other.observability / name).read_bytes()
 
 
+@pytest.mark.parametrize(("session", "is_told"), [("s", True), ("s{run_id}", False)])
+def test_several_traces_of_a_session_are_told(folder: CaseFolder, session: str, is_told: bool) -> None:
+    other = "1" * 32
+
+    def answer(request: Request) -> Reply:
+        if request.path.endswith("/api/search"):
+            return reply({"traces": [{"traceID": TRACE}, {"traceID": other}]})
+        trace = request.path.rpartition("/")[2]
+        return reply(resource_spans(*({**one, "traceId": trace} for one in WHOLE)))
+
+    with serving(answer) as backend:
+        result = fetch(source(backend.url, session_id=session), TraceQuery("s"), folder)
+    assert len(evidence.read_tool_calls(folder) or []) == 4
+    told = [note for note in result.notes if "2 traces of the session 's' are taken together" in note]
+    assert bool(told) == is_told
+
+
 def test_what_is_asked(folder: CaseFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEMPO_HEADERS", "Authorization=Basic%20abc%3D, X-Scope-OrgID=7")
     with serving(tempo_with(batches(*WHOLE), "af7651916cd43dd8448eb211c80319c")) as backend:
