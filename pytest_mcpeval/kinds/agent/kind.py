@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.agent import gates, metrics
 from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, left_unscored, run_folder
-from pytest_mcpeval.kinds.agent.load import load_suite
+from pytest_mcpeval.kinds.agent.load import load_suite, taken_name
 from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.shape import AgentShape
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, Problem
-from pytest_mcpeval.loading.wording import counted, shown
+from pytest_mcpeval.loading.wording import counted
 from pytest_mcpeval.samples import Sample, samples_from_json, samples_to_json
 from pytest_mcpeval.servers.variables import redact, redact_data
 from pytest_mcpeval.tables import Table
@@ -44,11 +44,7 @@ class AgentKind(AgentShape, Kind[AgentCase]):
         suite = load_suite(document, place)
         first = self._files.setdefault(suite.manifest.name, document.path)
         if first != document.path:
-            message = (
-                f"name: {shown(suite.manifest.name)} is the name of the agent in {first} as well, and "
-                "folders of runs are named after agents: give one another name"
-            )
-            raise DataFileError([Problem(document.path, document.line("name"), message)])
+            raise DataFileError([taken_name(document, suite.manifest.name, first)])
         return suite
 
     def described(self, suite: Agent) -> str:
