@@ -145,29 +145,47 @@ def test_the_report_tells_of_cases_that_were_not_captured(tmp_path: Path, site: 
     assert {path: path.read_bytes() for path in written} == written
 
 
-@pytest.mark.parametrize("mode", [["-p", "no:xdist"], ["-n2"]], ids=["serial", "xdist"])
-def test_an_interrupted_run_says_where_its_captures_lie(tmp_path: Path, site: Site, mode: list[str]) -> None:
-    made = project(
-        tmp_path,
-        *(case(name, text="hi", final_response_contains="x") for name in ("first", "second", "third")),
-        interaction={"response_ready": {"selector": ".gone"}, "response_wait_ms": 60_000},
-    )
+def interrupted(tmp_path: Path, site: Site, *arguments: str) -> tuple[Project, str]:
+    """A run of three cases that gets SIGINT when the second is asked, and what it printed."""
+    cases = [case(name, text="hi", final_response_contains="answer 1") for name in ("one", "two", "three")]
+    made = project(tmp_path, *cases, access={"url": "http://localhost:1/chat?case={case_id}&delay=1500"})
     started: list[subprocess.Popen[str]] = []
 
     def interrupt(path: str) -> None:
-        if path.startswith("/asked") and started:
+        if path == "/asked" and started:
+            # As a terminal does it: to the whole group, workers included.
             os.killpg(started.pop().pid, signal.SIGINT)
 
-    site.pages["/chat"] = chat(script="""input.addEventListener("keydown", () => fetch("/asked"));""")
-    command, environ = made.command(*mode), made.environ(120, SITE=site.url, CI="")
-    # As a terminal does it: to the whole group, workers included.
+    asking = 'if (location.search.includes("two")) input.addEventListener("keydown", () => fetch("/asked"));'
+    site.pages["/chat"] = chat(script=asking)
+    site.on_request = interrupt
+    command, environ = made.command(*arguments), made.environ(120, SITE=site.url, CI="")
     with subprocess.Popen(
         command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         started.append(process)
-        site.on_request = interrupt
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 2, out
+    return made, out
+
+
+def test_the_report_of_an_interrupted_run_names_the_cases_that_did_not_run(
+    tmp_path: Path, site: Site
+) -> None:
+    made, out = interrupted(tmp_path, site, "-p", "no:xdist")
+    folder = run_folder(made)
+    score = json.loads((folder / "score.json").read_text())
+    assert [(row["case_id"], row["outcome"]) for row in score["cases"]] == [
+        ("one", "passed"),
+        ("two", "error"),
+    ]
+    assert "did not finish" in score["cases"][1]["error"]
+    assert score["not_scored"] == ["three"]
+    assert f"runs/{AGENT}/{folder.name}/report.md" in out
+
+
+def test_an_interrupted_run_of_workers_says_where_its_captures_lie(tmp_path: Path, site: Site) -> None:
+    made, out = interrupted(tmp_path, site, "-n2")
     folder = f"runs/{AGENT}/{run_folder(made).name}"
     assert f"pytest --mcpeval agent.yaml --mcpeval-score-only={folder}" in " ".join(out.split()), out
 
