@@ -111,7 +111,8 @@ def add_options(parser: pytest.Parser) -> None:
         "--mcpeval-runs",
         type=_positive,
         metavar="N",
-        help="ask every case N times and report mean and standard deviation (a suite's own `runs` otherwise)",
+        help="ask every case N times and report mean and standard deviation (a suite's own `runs` "
+        "otherwise); agents and sessions are asked once all the same",
     )
     group.addoption(
         "--mcpeval-retriever",
@@ -181,14 +182,15 @@ def _add_agent_options(group: pytest.OptionGroup) -> None:
         action="append",
         default=[],
         metavar="RUN_DIR",
-        help="score an agent's captured run such as runs/AGENT/RUN_ID, without a browser (repeatable)",
+        help="score an agent's captured run such as runs/AGENT/RUN_ID, without a browser (repeatable, for "
+        "several agents)",
     )
     group.addoption(
         "--mcpeval-baseline-run",
         action="append",
         default=[],
         metavar="RUN_DIR",
-        help="compare every assertion on an agent with this earlier run (repeatable)",
+        help="compare every assertion on an agent with this earlier run (repeatable, for several agents)",
     )
     group.addoption(
         "--mcpeval-plan", metavar="FILE", help="with --collect-only: write what would be driven as JSON"

@@ -179,6 +179,7 @@ def _run_options(config: pytest.Config) -> RunOptions:
     return RunOptions(
         run_id=run_id,
         runs_root=config.rootpath / "runs",
+        runs=config.getoption("mcpeval_runs"),
         capture_only=config.getoption("mcpeval_capture_only"),
         score_only=score_only,
         baseline_runs=_directories(config, "mcpeval_baseline_run"),
@@ -191,6 +192,13 @@ def _directories(config: pytest.Config, option: str) -> tuple[Path, ...]:
     for directory in found:
         if not directory.is_dir():
             raise pytest.UsageError(f"{spelled(option)}: there is no directory {directory}")
+    if len(found) > 1:
+        from pytest_mcpeval.kinds.agent.folders import check_one_of_each_agent
+
+        try:
+            check_one_of_each_agent(found)
+        except ValueError as error:
+            raise pytest.UsageError(f"{spelled(option)}: {error}") from None
     return found
 
 
@@ -209,6 +217,10 @@ def _plan(config: pytest.Config) -> Path | None:
     if name and not config.option.collectonly:
         raise pytest.UsageError(
             "--mcpeval-plan goes with --collect-only: nothing is driven when a plan is made"
+        )
+    if name and config.getoption("mcpeval_score_only"):
+        raise pytest.UsageError(
+            "--mcpeval-plan and --mcpeval-score-only exclude each other: a plan says what would be driven"
         )
     return config.invocation_params.dir / name if name else None
 

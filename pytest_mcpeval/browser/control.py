@@ -61,6 +61,9 @@ class PageControl(Protocol):
     def console(self) -> str:
         """What the page wrote to the browser's console, a line for each message."""
 
+    def dialogs(self) -> list[str]:
+        """The dialogs that the page opened so far, as ``confirm "Sure?"``; all of them were dismissed."""
+
     def keep_trace(self, path: Path) -> None:
         """Write what was recorded of this page for Playwright's viewer."""
 

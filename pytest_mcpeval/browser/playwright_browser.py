@@ -33,7 +33,7 @@ from pytest_mcpeval.browser.login import (
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser as Chromium
-    from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Playwright, Request
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Error, Page, Playwright, Request
 
 CONSOLE_LINES = 2_000
 LAUNCH_MS = 30_000
@@ -66,6 +66,7 @@ class PlaywrightBrowser:
     def page(self, directive: Directive, slot: int) -> Iterator[PlaywrightPage]:
         """A page in a fresh context, with the directive's login."""
         with self.fresh_page(authorization_of(directive), storage_state_of(directive)) as page:
+            page.dismiss_dialogs()
             yield page
 
     @contextmanager
@@ -172,6 +173,7 @@ class PlaywrightPage:
         self._secrets = secrets_of(authorization)
         self._console: list[str] = []
         self._requests: list[str] = []
+        self._dialogs: list[str] = []
         self.page: Page = context.new_page()
         self.page.set_default_timeout(ACTION_MS)
         self.page.on("console", self._on_console)
@@ -186,6 +188,21 @@ class PlaywrightPage:
     def _note(self, line: str) -> None:
         if len(self._console) < CONSOLE_LINES:
             self._console.append(line)
+
+    def dismiss_dialogs(self) -> None:
+        """Note the dialogs that the page opens. Nobody else answers them then."""
+        self.page.on("dialog", self._on_dialog)
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        from playwright.sync_api import Error
+
+        # As Playwright does it by itself; the page may have gone meanwhile.
+        with suppress(Error):
+            if dialog.type == "beforeunload":
+                dialog.accept()
+                return
+            self._dialogs.append(f'{dialog.type} "{dialog.message}"')
+            dialog.dismiss()
 
     def _on_request(self, request: Request) -> None:
         if request.resource_type not in STATIC:
@@ -256,6 +273,10 @@ class PlaywrightPage:
     def console(self) -> str:
         """The messages on the console so far."""
         return "".join(f"{line}\n" for line in self._console)
+
+    def dialogs(self) -> list[str]:
+        """The dialogs that were dismissed."""
+        return list(self._dialogs)
 
     def keep_trace(self, path: Path) -> None:
         """Write the trace, without secrets."""

@@ -27,6 +27,7 @@ ELEMENT_POLL_SECONDS = 0.05
 ELEMENT_ARGUMENTS = ("target", "ref")
 
 _NO_ELEMENT = re.compile(r"does not match any element", re.IGNORECASE)
+_DIALOG = re.compile(r'\["(\w+)" dialog with message "(.*?)"\]', re.DOTALL)
 _REQUEST = re.compile(r"\[(\w+)\] (http\S+)")
 
 RUN_CODE = ("browser_run_code_unsafe", "browser_run_code")
@@ -63,6 +64,7 @@ class Tools:
         self._connection = connection
         self._properties: dict[str, dict[str, Any]] | None = None
         self.stuck = False
+        self.dialogs: list[str] = []
 
     def properties(self, tool: str) -> dict[str, Any] | None:
         """The arguments of a tool by name, from its schema; None when there is no such tool."""
@@ -117,6 +119,7 @@ class Tools:
         _, found, state = text.partition("### Modal state")
         if not found:
             return False
+        self.dialogs += [f'{kind} "{message}"' for kind, message in _DIALOG.findall(state)]
         is_file_chooser = "file chooser" in state.lower()
         tool = "browser_file_upload" if is_file_chooser else "browser_handle_dialog"
         self._called(tool, {} if is_file_chooser else {"accept": False}, COMMAND_SECONDS)
@@ -248,6 +251,10 @@ class McpPage:
             "browser_console_messages", {"level": "debug"} if "level" in properties else {}
         )
         return text.partition("### Result\n")[2] or text
+
+    def dialogs(self) -> list[str]:
+        """The dialogs that were dismissed."""
+        return list(self._tools.dialogs)
 
     def keep_trace(self, path: Path) -> None:
         """Write the trace, without secrets; older servers record none."""

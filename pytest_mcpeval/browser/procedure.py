@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ TEXT_INPUTS = tuple(
 
 REFUSED_NAVIGATION = "Not allowed to navigate top frame to "
 """How Chromium begins to tell on the console that a page may not go to an address such as ``data:…``."""
+
+_SERVER_ERROR = re.compile(r"the server responded with a status of (5\d\d)")
 
 INPUT_WAIT_MS = 10_000
 LOADING_MS = 5_000
@@ -55,6 +58,17 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
         PageError: The current step did not work.
         OSError: An artifact cannot be written.
     """
+    try:
+        _go_through(page, directive, progress, pause)
+    finally:
+        secrets = credentials_of(directive.auth)
+        progress.notes += [
+            f"the page opened a dialog, which was dismissed: {redacted(dialog, secrets)[:200]}"
+            for dialog in dict.fromkeys(page.dialogs())
+        ]
+
+
+def _go_through(page: PageControl, directive: Directive, progress: Progress, pause: Pause) -> None:
     folder, secrets = directive.folder, credentials_of(directive.auth)
     with progress.step("navigate"):
         page.navigate(directive.url, directive.navigation_timeout_ms)
@@ -77,7 +91,8 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
         _act(page, directive.reveal_actions, pause)
     with progress.step("after_submit"):
         _loaded(page, pause)
-        progress.notes += [redacted(note, secrets) for note in _refused(page.console())]
+        place = _place(page, pause)
+        progress.notes += [redacted(note, secrets) for note in _remarks(page.console(), place["status"])]
         size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, secrets, pause)
         if size > directive.max_dom_bytes:
             progress.notes.append(
@@ -86,11 +101,17 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
             )
 
 
-def _refused(console: str) -> Iterator[str]:
-    """Remarks on addresses that the browser refused to go to; nothing else tells of them."""
+def _remarks(console: str, status: int) -> Iterator[str]:
+    """Remarks on addresses that the browser refused to go to, and on errors of the server.
+
+    The page itself, with that status, may be another one by now.
+    """
+    of_the_page = [str(status)] if status >= 400 else []
+    for error in dict.fromkeys([*_SERVER_ERROR.findall(console), *of_the_page]):
+        yield f"the server answered a request of the page with HTTP {error}"
     for line in dict.fromkeys(console.splitlines()):
-        _, found, target = line.partition(REFUSED_NAVIGATION)
-        if found:
+        _, refused, target = line.partition(REFUSED_NAVIGATION)
+        if refused:
             yield f"the page wanted to go to {target.strip()[:80]!r}, which the browser refused"
 
 

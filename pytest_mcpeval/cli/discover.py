@@ -19,8 +19,8 @@ DESCRIPTION = """\
 List the manifests of agents (agent.yaml, *.agent.yaml) below a directory, each checked: its path, name,
 description and number of cases. Hidden and symlinked directories are skipped.
 
-The exit code is 0 when all of them are valid, also when there is none; 1 when one is not, or ROOT is no
-directory.
+The exit code is 0 when all of them are valid, also when there is none; 1 when one is not, two have the same
+name, or ROOT is no directory.
 """
 
 NONE_FOUND = """\
@@ -43,8 +43,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """List the manifests; problems go to stderr."""
-    from pytest_mcpeval.kinds.agent.load import load_manifest
-    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.kinds.agent.load import load_manifest, taken_name
+    from pytest_mcpeval.loading import DataFileError, load
     from pytest_mcpeval.text import visible
 
     if not options.root.is_dir():
@@ -54,9 +54,14 @@ def run(options: argparse.Namespace) -> int:
     if not paths:
         print(NONE_FOUND.format(root=options.root))
     code = 0
+    named: dict[str, Path] = {}
     for path in paths:
         try:
-            print(visible(_block(path, load_manifest(path))))
+            manifest = load_manifest(path)
+            print(visible(_block(path, manifest)))
+            first = named.setdefault(manifest.name, path)
+            if first != path:
+                raise DataFileError([taken_name(load(path), manifest.name, first)])
         except DataFileError as error:
             print(visible(f"{shown(path)}: not valid\n{error}\n"), file=sys.stderr)
             code = 1

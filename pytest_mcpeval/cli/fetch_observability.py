@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.artifacts import CaseFolder
+    from pytest_mcpeval.kinds.agent.captures import Capture
     from pytest_mcpeval.kinds.agent.observability.fetching import FetchResult
     from pytest_mcpeval.kinds.agent.spec import Manifest
 
@@ -77,7 +78,7 @@ def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
 
     manifest = load_manifest(Path(options.manifest))
     _check_case(manifest, options)
-    folder = CaseFolder(Path(options.case_dir).absolute())
+    folder = CaseFolder(Path(options.case_dir).resolve())
     if not folder.path.is_dir():
         raise ValueError(f"--case-dir: no such directory: {options.case_dir}")
     backend = manifest.observability.backend
@@ -85,9 +86,11 @@ def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
         raise ValueError(
             f"{options.manifest}: no trace backend is declared: add observability.langfuse, .otel or .phoenix"
         )
-    known = {"case_id": options.case, "run_id": folder.path.parent.name}
-    session = options.session_id or filled(backend.session_id, known)
     capture = read_capture(folder)
+    _check_capture(capture, manifest, options)
+    run_id = None if capture is None else capture.run_id
+    known = {"case_id": options.case, "run_id": run_id or folder.path.parent.name}
+    session = options.session_id or filled(backend.session_id, known)
     since = options.since or (capture.started if capture is not None else "") or None
     folder.create()
     result = fetch(backend, TraceQuery(session, since, options.until), folder)
@@ -103,6 +106,18 @@ def _check_case(manifest: Manifest, options: argparse.Namespace) -> None:
     if options.case not in known:
         hint = suggestion(options.case, known)
         raise ValueError(f"{options.manifest}: no case {options.case!r}{hint}: it has {choice(known)}")
+
+
+def _check_capture(capture: Capture | None, manifest: Manifest, options: argparse.Namespace) -> None:
+    """See that the traces are not written to those of another case."""
+    if capture is None:
+        return
+    agent = capture.agent or manifest.name
+    if (agent, capture.case_id) != (manifest.name, options.case):
+        raise ValueError(
+            f"--case-dir: {options.case_dir} holds the case {capture.case_id!r} of the agent {agent!r}, and "
+            f"asked for is {options.case!r} of {manifest.name!r}"
+        )
 
 
 def _lines(folder: CaseFolder, result: FetchResult) -> Iterator[str]:

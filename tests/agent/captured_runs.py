@@ -100,6 +100,7 @@ class Evidence:
             notes=self.notes,
             error=self.error,
             fetch_error=self.fetch_error,
+            run_id=folder.path.parent.name,
         )
         write_capture(folder, capture)
 
@@ -166,7 +167,7 @@ class CapturedProject:
             visit = revisit(suite, one)
             write_score(visit.folder.score, score(suite, one, visit).as_data())
         ids = {one.id for one in suite.manifest.cases}
-        return list(write_agent_files(suite, run, tried=ids, scored=ids))
+        return list(write_agent_files(suite, run, tried=dict.fromkeys(ids, ""), scored=ids))
 
     def read(self, name: str, run_id: str = RUN_ID) -> Any:
         """A JSON file of a run."""

@@ -61,6 +61,17 @@ def test_an_invalid_manifest_is_told_and_the_others_are_listed(project: Project,
     assert found.out.startswith("b/agent.yaml\n  name         people\n")
 
 
+def test_two_manifests_of_one_name_are_told(project: Project, capsys: Captured) -> None:
+    for name in ("a", "b"):
+        project.write_json(f"{name}/agent.yaml", manifest(case("a", max_steps=1)))
+    assert main(["discover"]) == 1
+    found = capsys.readouterr()
+    assert found.out.count("name         people") == 2
+    assert "b/agent.yaml: not valid\n" in found.err
+    assert 'name: "people" is the name of the agent in' in found.err
+    assert main(["validate", "."]) == 1
+
+
 LAYERS = """\
 apiVersion:
 name: people

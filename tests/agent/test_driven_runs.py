@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,6 +119,80 @@ def test_capturing_and_scoring_can_be_apart(tmp_path: Path, site: Site) -> None:
     assert "1 failed, 1 passed, 1 inconclusive" in scored.last_line
     assert len(site.seen) == asked
     assert (folder / "score.json").is_file()
+
+
+STARTING = """
+
+@pytest.fixture
+def start(request):
+    if "wrong" in request.node.name:
+        raise RuntimeError("the agent does not start")
+"""
+
+
+def test_the_report_tells_of_cases_that_were_not_captured(tmp_path: Path, site: Site) -> None:
+    made = project(tmp_path, *CASES)
+    made.write("conftest.py", CONFTEST + STARTING)
+    made.write_json("mcpeval.yaml", {"agent": [{"url_fixture": "agent", "fixtures": ["start"]}]})
+    run = drive(made, site, "-k", "right or wrong")
+    assert "1 passed, 1 deselected, 1 error" in run.last_line
+    folder = run_folder(made)
+    score = json.loads((folder / "score.json").read_text())
+    assert [score[f"cases_{name}"] for name in ("total", "passed", "error")] == [2, 1, 1]
+    assert score["cases"][1]["error"] == "the case was not captured: the agent does not start"
+    assert score["not_scored"] == ["open"]
+    report = (folder / "report.md").read_text()
+    assert "**1 of 2 cases passed** (1 passed, 1 error)." in report
+    assert "Not scored, since they did not run or were only captured: open." in report
+    written = {path: path.read_bytes() for path in (folder / "score.json", folder / "report.md")}
+    again = made.run("--mcpeval-score-only", str(folder), "-k", "right or wrong", columns=120, CI="")
+    assert "1 passed, 1 deselected, 1 error" in again.last_line
+    assert {path: path.read_bytes() for path in written} == written
+
+
+def interrupted(tmp_path: Path, site: Site, *arguments: str) -> tuple[Project, str]:
+    """A run of three cases that gets SIGINT when the second is asked, and what it printed."""
+    cases = [case(name, text="hi", final_response_contains="answer 1") for name in ("one", "two", "three")]
+    made = project(tmp_path, *cases, access={"url": "http://localhost:1/chat?case={case_id}&delay=1500"})
+    started: list[subprocess.Popen[str]] = []
+
+    def interrupt(path: str) -> None:
+        if path == "/asked" and started:
+            # As a terminal does it: to the whole group, workers included.
+            os.killpg(started.pop().pid, signal.SIGINT)
+
+    asking = 'if (location.search.includes("two")) input.addEventListener("keydown", () => fetch("/asked"));'
+    site.pages["/chat"] = chat(script=asking)
+    site.on_request = interrupt
+    command, environ = made.command(*arguments), made.environ(120, SITE=site.url, CI="")
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        started.append(process)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 2, out
+    return made, out
+
+
+def test_the_report_of_an_interrupted_run_names_the_cases_that_did_not_run(
+    tmp_path: Path, site: Site
+) -> None:
+    made, out = interrupted(tmp_path, site, "-p", "no:xdist")
+    folder = run_folder(made)
+    score = json.loads((folder / "score.json").read_text())
+    assert [(row["case_id"], row["outcome"]) for row in score["cases"]] == [
+        ("one", "passed"),
+        ("two", "error"),
+    ]
+    assert "did not finish" in score["cases"][1]["error"]
+    assert score["not_scored"] == ["three"]
+    assert f"runs/{AGENT}/{folder.name}/report.md" in out
+
+
+def test_an_interrupted_run_of_workers_says_where_its_captures_lie(tmp_path: Path, site: Site) -> None:
+    made, out = interrupted(tmp_path, site, "-n2")
+    folder = f"runs/{AGENT}/{run_folder(made).name}"
+    assert f"pytest --mcpeval agent.yaml --mcpeval-score-only={folder}" in " ".join(out.split()), out
 
 
 def test_what_is_captured_holds_no_credentials_and_scores_the_same_without_them(

@@ -309,6 +309,13 @@ def test_selectors_of_browsers_are_taken_as_they_are(tmp_path: Path, selector: s
     assert found.interaction.input_selector == selector
 
 
+def test_other_braces_and_quoted_words_are_taken_as_they_are(tmp_path: Path) -> None:
+    url, ready = 'https://a.example/?q={"a":1}&{}', {"selector": "[title=':visible']"}
+    found = read(tmp_path, fields(access={"url": url}, interaction={"response_ready": ready}))
+    assert found.access.url == url
+    assert found.interaction.response_ready == ResponseReady("[title=':visible']", None)
+
+
 def fields(**changed: Any) -> dict[str, Any]:
     return manifest(case("a", max_steps=1), **changed)
 
@@ -369,6 +376,22 @@ def fields(**changed: Any) -> dict[str, Any]:
                 }
             ),
             "extract.step_count: is not among what the page `exposes`",
+        ),
+        (
+            fields(interaction={"response_ready": {"selector": "text=Answer"}}),
+            'interaction.response_ready.selector: "text=Answer" is no CSS selector',
+        ),
+        (
+            fields(interaction={"response_ready": {"selector": ".a:has-text('x')"}}),
+            "is no CSS selector: :has-text is one of Playwright's own",
+        ),
+        (
+            fields(access={"url": "https://a.example/?s={runid}-{case_id}"}),
+            'access.url: "{runid}" is no placeholder (did you mean "run_id"?): there are {case_id}',
+        ),
+        (
+            fields(observability={"otel": {"endpoint": "https://a.example", "session_id": "{case-id}"}}),
+            'observability.otel.session_id: "{case-id}" is no placeholder (did you mean "case_id"?)',
         ),
         (fields(interaction={"input_selector": "#chat["}), 'input_selector: "#chat[" is no CSS selector'),
         (

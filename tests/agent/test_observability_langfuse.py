@@ -189,6 +189,8 @@ def test_the_top_of_an_application_has_no_parent(folder: CaseFolder) -> None:
         observation(8, 1, "TOOL", "t", startTime="soon"),
         observation(8, 1, "GENERATION", "g", usageDetails={"total": "many"}),
         observation(8, 1, "GENERATION", "g", costDetails=[1]),
+        observation(8, 1, "TOOL", "t", sessionId="s", traceId=None),
+        observation(8, 1, "TOOL", "t", sessionId="s", traceId=["t1"]),
     ],
 )
 def test_malformed_observations_are_counted(folder: CaseFolder, bad: Mapping[str, Any]) -> None:

@@ -80,7 +80,7 @@ class PhoenixReplay:
 
     def _fits(self, one: Mapping[str, Any], query: Mapping[str, Sequence[str]]) -> bool:
         if "trace_id" in query:
-            return one["context"]["trace_id"] in query["trace_id"]
+            return one["context"].get("trace_id") in query["trace_id"]
         # The server reads the value as JSON.
         session = (one["attributes"] or {}).get("session.id")
         return self._old or query["attribute"] == [f'session.id:"{session}"']
@@ -136,10 +136,11 @@ def test_malformed_spans_are_counted(folder: CaseFolder) -> None:
         {**span(7, 1, "TOOL", tool__name="t"), "context": {"trace_id": TRACE}},
         {**span(8, 1, "TOOL", tool__name="t"), "attributes": None},
         span(9, 1, "LLM", llm__token_count__total=1.5),
+        {**span(10, 1, "TOOL", tool__name="t", session__id="s/1"), "context": {}},
     ]
     with serving(PhoenixReplay([*SPANS, *bad])) as backend:
         result = fetch(source(backend.url), TraceQuery("s/1"), folder)
-    assert result.notes == ("4 malformed spans skipped: evidence may be missing",)
+    assert result.notes == ("5 malformed spans skipped: evidence may be missing",)
     assert len(evidence.read_tool_calls(folder) or []) == 2
 
 

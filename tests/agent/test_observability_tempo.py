@@ -19,6 +19,7 @@ from pytest_mcpeval.kinds.agent.observability.fetching import (
     TraceQuery,
     fetch,
 )
+from pytest_mcpeval.kinds.agent.observability.otlp import trace_of
 from pytest_mcpeval.kinds.agent.spec import OtelSource
 from tests.agent.otlp_spans import START, TRACE, WHOLE, batches, resource_spans, span, tool
 from tests.agent.trace_backend import NOT_FOUND, Reply, Request, reply, serving
@@ -115,6 +116,23 @@ def test_every_form_of_a_trace_says_the_same(folder: CaseFolder, tmp_path: Path,
     assert fetched(folder, tempo_with(trace)).written == LOGS
     for name in LOGS:
         assert (folder.observability / name).read_bytes() == (other.observability / name).read_bytes()
+
+
+@pytest.mark.parametrize(("session", "is_told"), [("s", True), ("s{run_id}", False)])
+def test_several_traces_of_a_session_are_told(folder: CaseFolder, session: str, is_told: bool) -> None:
+    other = "1" * 32
+
+    def answer(request: Request) -> Reply:
+        if request.path.endswith("/api/search"):
+            return reply({"traces": [{"traceID": TRACE}, {"traceID": other}]})
+        trace = request.path.rpartition("/")[2]
+        return reply(resource_spans(*({**one, "traceId": trace} for one in WHOLE)))
+
+    with serving(answer) as backend:
+        result = fetch(source(backend.url, session_id=session), TraceQuery("s"), folder)
+    assert len(evidence.read_tool_calls(folder) or []) == 4
+    told = [note for note in result.notes if "2 traces of the session 's' are taken together" in note]
+    assert bool(told) == is_told
 
 
 def test_what_is_asked(folder: CaseFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,6 +265,7 @@ def without(one: dict[str, Any], key: str) -> dict[str, Any]:
         {**span(8, 1), "startTimeUnixNano": str(2**64)},
         {**span(8, 1), "attributes": [{"key": 5}]},
         {**span(8, 1), "attributes": [{"key": "a", "value": {"newValue": 1}}]},
+        {**span(8, 1), "attributes": [{"key": "a", "value": {"arrayValue": {"values": 5}}}]},
         span(8, 1, gen_ai__operation__name="chat", gen_ai__usage__input_tokens="many"),
         span(8, 1, gen_ai__operation__name="chat", gen_ai__usage__cost=-1.0),
         span(8, 1, gen_ai__operation__name="execute_tool", name="execute_tool "),
@@ -260,6 +279,31 @@ def test_malformed_spans_are_skipped_and_counted(folder: CaseFolder, bad: Any) -
     assert result.notes == (note,)
     assert evidence.read_doubts(folder) == dict.fromkeys(LOGS, note)
     assert len(evidence.read_tool_calls(folder) or []) == 2
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        5,
+        {"scopeSpans": "x"},
+        {"scopeSpans": ["x"]},
+        {"scopeSpans": [{"spans": {"a": 1}}]},
+        {"scopeSpans": [], "instrumentationLibrarySpans": [{"spans": [{}]}]},
+    ],
+)
+def test_malformed_batches_count_as_a_malformed_span(bad: Any) -> None:
+    good = resource_spans(*WHOLE)["resourceSpans"]
+    for data in ({"batches": [bad, *good]}, {"batches": [bad], "resourceSpans": good}):
+        found = trace_of(data)
+        assert (len(found.spans), found.skipped) == (len(WHOLE), 1)
+
+
+def test_batches_that_are_none_count_and_older_names_beside_new_ones_are_read() -> None:
+    assert trace_of({"batches": "x"}).skipped == 1
+    older = {"scopeSpans": [], "instrumentationLibrarySpans": [{"spans": WHOLE}]}
+    assert len(trace_of({"batches": [older]}).spans) == len(WHOLE)
+    # Empty ones are none.
+    assert trace_of({"batches": [{}, {"scopeSpans": None}, {"scopeSpans": [{}]}]}).skipped == 0
 
 
 def test_without_traces_what_the_page_told_stays(folder: CaseFolder) -> None:

@@ -75,6 +75,11 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> ScoredTwice:
     return ScoredTwice(made, runs, folders)
 
 
+def test_agents_are_captured_once_and_say_so(scored: ScoredTwice) -> None:
+    run = scored.made.score("--mcpeval-runs=3", "--collect-only")
+    assert run.line_with("agents: scored as captured in", "each case is captured once, whatever")
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_each_outcome_is_shown_as_what_it_is(scored: ScoredTwice, mode: str) -> None:
     run = scored.runs[mode]
@@ -182,8 +187,12 @@ def test_what_cannot_be_scored_is_an_error(harmed: tuple[CapturedProject, Run]) 
     made, run = harmed
     assert run.status == 1
     assert outcomes(run) == dict.fromkeys(("missing", "other", "unfinished", "unfetched"), "error")
-    captured = {row["case_id"]: row["outcome"] for row in made.read("score.json")["cases"]}
-    assert captured == dict.fromkeys(("other", "unfinished", "unfetched"), "error")
+    score = made.read("score.json")
+    assert (score["cases_total"], score["cases_error"], score["not_scored"]) == (4, 4, [])
+    told = {row["case_id"]: row["error"] for row in score["cases"]}
+    assert told["missing"] == "the case was not captured"
+    assert "with another input" in told["other"]
+    assert "0 of 4 cases passed" in (made.folder().path / "report.md").read_text(encoding="utf-8")
 
 
 def test_a_case_that_was_not_captured_or_with_another_input(harmed: tuple[CapturedProject, Run]) -> None:
@@ -203,6 +212,11 @@ def test_a_run_of_another_agent_is_refused(tmp_path: Path) -> None:
     run = made.project.run("--mcpeval-score-only", f"runs/pets/{RUN_ID}")
     assert run.status == 1
     assert "none of these is a run of the agent 'people'" in " ".join(run.out.split())
+    made.capture("a", Evidence(steps=1))
+    made.score_here()
+    # One level too high, and one too low.
+    for folder in (f"runs/{AGENT}", f"runs/{AGENT}/{RUN_ID}/a"):
+        assert agent_of(tmp_path / folder) != AGENT
     gone = made.project.run("--mcpeval-score-only", "runs/gone")
     assert gone.status == 4
     assert "--mcpeval-score-only: there is no directory" in gone.err
@@ -256,6 +270,7 @@ def test_cases_that_were_not_selected_are_marked_where_they_were_scored_earlier(
     made.score("-k", "first or second")
     # What was only captured has no score.
     assert [row["case_id"] for row in made.read("score.json")["cases"]] == ["first", "second"]
+    assert made.read("score.json")["not_scored"] == ["third"]
     made.write_manifest(*(case(name, must_call=["rank"]) for name in NAMES))
     made.score("-k", "second or third")
     rows = made.read("score.json")["cases"]
@@ -396,6 +411,22 @@ def test_options_of_agents_need_mcpeval_and_go_together(tmp_path: Path) -> None:
     both = made.score("--mcpeval-capture-only")
     assert both.status == 4
     assert "--mcpeval-capture-only and --mcpeval-score-only exclude each other" in both.err
+    plan = made.score("--collect-only", "--mcpeval-plan=plan.json")
+    assert plan.status == 4
+    assert "--mcpeval-plan and --mcpeval-score-only exclude each other" in plan.err
+    assert not (tmp_path / "plan.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--mcpeval-score-only", "--mcpeval-baseline-run"])
+def test_of_each_agent_one_run_is_named(tmp_path: Path, option: str) -> None:
+    made = CapturedProject.at(tmp_path, case("a", max_steps=1))
+    made.capture("a", Evidence(steps=1))
+    made.capture("a", Evidence(steps=1), "older")
+    given = [f"{option}=runs/{AGENT}/{name}" for name in (RUN_ID, "older")]
+    run = made.project.run(*given, columns=200)
+    assert run.status == 4
+    assert f"{option}: {tmp_path}/runs/{AGENT}/{RUN_ID} and " in run.err
+    assert "are both runs of the agent 'people': name one" in run.err
 
 
 def test_a_copied_run_is_scored_wherever_it_lies(tmp_path: Path) -> None:
@@ -405,8 +436,10 @@ def test_a_copied_run_is_scored_wherever_it_lies(tmp_path: Path) -> None:
     copied = tmp_path / "downloads" / "nightly"
     copied.parent.mkdir()
     made.folder().path.rename(copied)
+    written = {name: (copied / name).read_bytes() for name in ("score.json", "report.md", "a/score.json")}
     run = made.project.run("--mcpeval-score-only=downloads/nightly", CI="")
     assert run.status == 0, run.out
+    assert {name: (copied / name).read_bytes() for name in written} == written
     # Before it is scored, what was captured says whose it is.
     for score in copied.rglob("score.json"):
         score.unlink()

@@ -281,7 +281,24 @@ def test_an_answer_on_another_page(visit: MakeVisit) -> None:
 
 
 def test_dialogs_do_not_hold_up_a_visit(visit: MakeVisit) -> None:
-    assert "answer 1 to hello" in visit("/alert").answer
+    made = visit("/alert")
+    assert "answer 1 to hello" in made.answer
+    assert made.result.notes == ('the page opened a dialog, which was dismissed: alert "welcome"',)
+
+
+def test_what_comes_between_a_question_and_its_answer_is_noted(visit: MakeVisit, site: Site) -> None:
+    site.statuses["/broken"], site.pages["/broken"] = 503, "<p>broken</p>"
+    asking = """input.addEventListener("keydown", () => {
+      if (!confirm("Really \\"ask\\"?")) fetch("/broken"); });"""
+    site.pages["/asking"] = chat(script=asking)
+    assert visit("/asking").result.notes == (
+        "the server answered a request of the page with HTTP 503",
+        'the page opened a dialog, which was dismissed: confirm "Really "ask"?"',
+    )
+    site.pages["/posting"] = '<form action="/broken"><input name="q"></form>'
+    assert visit("/posting", response_wait_ms=2_000).result.notes == (
+        "the server answered a request of the page with HTTP 503",
+    )
 
 
 def test_every_case_has_a_context_of_its_own(visit: MakeVisit) -> None:

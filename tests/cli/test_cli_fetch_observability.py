@@ -83,6 +83,33 @@ def test_the_session_is_that_of_the_manifest(tmp_path: Path, folder: CaseFolder,
         assert backend.requests[-1].one("tags") == "session.id=run-7/one"
 
 
+def test_the_run_is_that_of_the_capture_however_its_folder_is_named_or_written(
+    tmp_path: Path, folder: CaseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sibling = folder.path.parent / "two"
+    sibling.mkdir()
+    monkeypatch.chdir(sibling)
+    with serving(tempo) as backend:
+        file = manifest(tmp_path, otel(backend.url, session_id="{run_id}/{case_id}"))
+        assert fetch(file, CaseFolder(Path("../one"))) == 0
+        assert backend.requests[-1].one("tags") == "session.id=run-7/one"
+        write_capture(folder, Capture("one", "http://localhost:1/", "Hi", run_id="run-9"))
+        assert fetch(file, folder) == 0
+        assert backend.requests[-1].one("tags") == "session.id=run-9/one"
+
+
+@pytest.mark.parametrize(("case_id", "agent"), [("two", None), ("one", "pets")])
+def test_the_folder_of_another_case_is_refused(
+    tmp_path: Path, folder: CaseFolder, capsys: Captured, case_id: str, agent: str | None
+) -> None:
+    write_capture(folder, Capture(case_id, "http://localhost:1/", "Hi", agent=agent))
+    with serving(tempo) as backend:
+        assert fetch(manifest(tmp_path, otel(backend.url)), folder, "--session-id", "s") == 1
+        assert backend.requests == []
+    assert f"holds the case '{case_id}' of the agent '{agent or 'people'}'" in capsys.readouterr().err
+    assert not folder.tool_calls.exists()
+
+
 def test_times_are_passed_on(tmp_path: Path, folder: CaseFolder, capsys: Captured) -> None:
     times = ("--since", "2027-01-15T09:00:00Z", "--until", "2027-01-15T10:00:00Z")
     with serving(tempo) as backend:

@@ -21,8 +21,8 @@ class Capture:
     """One capture.
 
     ``input`` and ``url`` are what it was made with; ``error`` says which step failed and why, ``fetch_error``
-    why the trace backend could not be asked. ``started`` and ``ended`` are ISO times. ``agent`` is None in
-    captures of earlier versions.
+    why the trace backend could not be asked. ``started`` and ``ended`` are ISO times. ``agent`` and
+    ``run_id`` are None in captures of earlier versions.
     """
 
     case_id: str
@@ -36,6 +36,7 @@ class Capture:
     error: str | None = None
     fetch_error: str | None = None
     agent: str | None = None
+    run_id: str | None = None
 
 
 def capture_of(directive: Directive, result: CaptureResult) -> Capture:
@@ -52,6 +53,7 @@ def capture_of(directive: Directive, result: CaptureResult) -> Capture:
         notes=result.notes,
         error=None if error is None else f"{error.step.replace('_', ' ')}: {error.message}",
         agent=directive.agent,
+        run_id=directive.run_id,
     )
 
 

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, write_private
 from pytest_mcpeval.kinds.agent.captures import UNFINISHED
+from pytest_mcpeval.kinds.agent.folders import left_unscored, run_id_of
 from pytest_mcpeval.kinds.agent.report import ReportError, render
-from pytest_mcpeval.kinds.agent.score_file import ScoreFileError, read_json, read_score, write_score
+from pytest_mcpeval.kinds.agent.score_file import (
+    AgentScoreModel,
+    ScoreFileError,
+    read_json,
+    read_score,
+    write_score,
+)
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, agent_score
 from pytest_mcpeval.kinds.agent.spec import AgentSuite
 
+NOT_CAPTURED = "the case was not captured"
+
 
 def write_agent_files(
-    suite: AgentSuite, folder: RunFolder, *, tried: Collection[str], scored: Collection[str]
+    suite: AgentSuite, folder: RunFolder, *, tried: Mapping[str, str], scored: Collection[str]
 ) -> list[str]:
-    """Write ``score.json`` and ``report.md`` over all cases in the folder, in the order of the manifest.
+    """Write ``score.json`` and ``report.md`` over all cases of the manifest, in their order.
 
     Those that were scored before and not now, because others were selected or because they could not be
-    scored again, are marked. ``tried`` are the cases that ran, ``scored`` those that were scored.
+    scored again, are marked; those that have no score at all are named. ``tried`` are the cases that ran,
+    each with what is said of it, ``scored`` those that were scored.
 
     Returns:
         A sentence on where the report is, or why there is none.
@@ -27,29 +37,61 @@ def write_agent_files(
     Raises:
         OSError: They cannot be written.
     """
-    cases = [case.id for case in suite.manifest.cases if folder.case(case.id).path.is_dir()]
     name = suite.manifest.name
-    found = [
-        _row(name, case, folder.case(case), was_tried=case in tried, is_new=case in scored) for case in cases
-    ]
-    rows = [row for row in found if row is not None]
-    write_score(folder.score, agent_score(name, folder.path.name, rows))
+    # Why a case was not captured, only the session knows that tried it.
+    reasons = _reasons(folder) if suite.options.mode == "score_only" else tried
+    found = {
+        case.id: _row(
+            name,
+            folder.case(case.id),
+            tried.get(case.id),
+            reason=reasons.get(case.id, ""),
+            is_new=case.id in scored,
+        )
+        for case in suite.manifest.cases
+    }
+    rows = [row for row in found.values() if row is not None]
+    without = [case for case, row in found.items() if row is None]
+    write_score(folder.score, agent_score(name, run_id_of(folder.path), rows, not_scored=without))
     try:
         write_private(folder.report, render(read_score(folder.score), folder.path, {}))
     except (ReportError, ScoreFileError) as error:
         folder.report.unlink(missing_ok=True)
         return [f"agent {name}: no report was written: {error}"]
-    return [f"agent {name}: {folder.report}"]
+    captured = any(folder.case(case).path.is_dir() for case in without)
+    return [f"agent {name}: {folder.report}", *([left_unscored(suite, folder)] if captured else [])]
+
+
+def _reasons(folder: RunFolder) -> dict[str, str]:
+    """Why cases of a run were not captured, as its score told before."""
+    try:
+        score = read_score(folder.score)
+    except ScoreFileError:
+        return {}
+    rows = score.cases if isinstance(score, AgentScoreModel) else ()
+    told = {row.case_id: row.error for row in rows if row.error is not None}
+    return {case: error.removeprefix(NOT_CAPTURED).removeprefix(": ") for case, error in told.items()}
 
 
 def _row(
-    agent: str, case: str, folder: CaseFolder, *, was_tried: bool, is_new: bool
+    agent: str, folder: CaseFolder, said: str | None, *, reason: str, is_new: bool
 ) -> dict[str, Any] | None:
-    """The score of a case; one whose process died left none, and one that was only captured has none."""
+    """The score of a case, or why it has none; None for one that did not run, or was only captured.
+
+    ``said`` is None for a case that did not run now; ``reason`` says why one was not captured.
+    """
+    if not folder.path.is_dir():
+        if said is None and not reason:
+            return None
+        return _error(agent, folder, f"{NOT_CAPTURED}: {reason}" if reason else NOT_CAPTURED)
     try:
         found: dict[str, Any] = read_json(folder.score)
     except ScoreFileError:
-        if not was_tried and folder.capture.is_file():
-            return None
-        return CaseScore(agent, case, (), UNFINISHED).as_data()
+        if not folder.capture.is_file():
+            return _error(agent, folder, UNFINISHED)
+        return None if said is None else _error(agent, folder, said or UNFINISHED)
     return found if is_new else {**found, "scored_earlier": True}
+
+
+def _error(agent: str, folder: CaseFolder, error: str) -> dict[str, Any]:
+    return CaseScore(agent, folder.path.name, (), error).as_data()

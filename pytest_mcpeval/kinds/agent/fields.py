@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 
 from pytest_mcpeval.kinds.agent.selectors import css_selector, page_selector
-from pytest_mcpeval.kinds.agent.urls import page_url
+from pytest_mcpeval.kinds.agent.urls import known_placeholders, page_url
 from pytest_mcpeval.kinds.fields import CaseId
 from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import shown
@@ -77,6 +77,8 @@ Variable = Annotated[
 Slug = Annotated[str, StringConstraints(pattern=SLUG, max_length=80)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
 PageUrl = Annotated[str, StringConstraints(max_length=2_048), AfterValidator(page_url)]
+FilledText = Annotated[FreeText, AfterValidator(known_placeholders)]
+FilledUrl = Annotated[PageUrl, AfterValidator(known_placeholders)]
 Count = Annotated[int, Field(ge=1)]
 ManifestCaseId = Annotated[CaseId, AfterValidator(_free_case_id)]
 ResponseWait = Annotated[int, Field(ge=100, le=120_000)]

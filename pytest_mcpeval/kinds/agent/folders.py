@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
-from pytest_mcpeval.kinds.agent.captures import read_capture
-from pytest_mcpeval.kinds.agent.score_file import ScoreFileError, read_score
+from pytest_mcpeval.kinds.agent.captures import Capture, read_capture
+from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, CaseScoreModel, ScoreFileError, read_score
 from pytest_mcpeval.kinds.agent.spec import AgentSuite
 from pytest_mcpeval.kinds.base import TargetError
 
@@ -37,24 +37,52 @@ def of_agent(directories: Iterable[Path], agent: str) -> RunFolder | None:
     return None
 
 
+def check_one_of_each_agent(directories: Iterable[Path]) -> None:
+    """See that of each agent one run is named: with two, nobody knows which is meant.
+
+    Raises:
+        ValueError: Two are of the same agent; the text says which.
+    """
+    first: dict[str, Path] = {}
+    for directory in directories:
+        agent = agent_of(directory)
+        other = first.setdefault(agent, directory)
+        if other.resolve() != directory.resolve():
+            raise ValueError(f"{other} and {directory} are both runs of the agent {agent!r}: name one")
+
+
 def agent_of(directory: Path) -> str:
     """The agent of a captured run: as its files say, wherever they lie, else as its parent is named."""
-    for path in (directory / "score.json", *sorted(directory.glob("*/score.json"))):
+    models = dict.fromkeys(sorted(directory.glob("*/score.json")), CaseScoreModel)
+    for path, model in {directory / "score.json": AgentScoreModel, **models}.items():
         with suppress(ScoreFileError):
-            return read_score(path).agent_name
-    for capture in sorted(directory.glob("*/trace/capture.json")):
+            score = read_score(path)
+            # The folder of all runs and that of a case hold scores as well, each of the other form.
+            if isinstance(score, model):
+                return score.agent_name
+    agents = (capture.agent for capture in _captures(directory) if capture.agent is not None)
+    return next(agents, directory.resolve().parent.name)
+
+
+def run_id_of(directory: Path) -> str:
+    """The id of a captured run: as its captures say, where they agree, else as its folder is named."""
+    found = {capture.run_id for capture in _captures(directory) if capture.run_id is not None}
+    return found.pop() if len(found) == 1 else directory.resolve().name
+
+
+def _captures(directory: Path) -> Iterator[Capture]:
+    for path in sorted(directory.glob("*/trace/capture.json")):
         with suppress(ValueError):
-            found = read_capture(CaseFolder(capture.parent.parent))
-            if found is not None and found.agent is not None:
-                return found.agent
-    return directory.resolve().parent.name
+            found = read_capture(CaseFolder(path.parent.parent))
+            if found is not None:
+                yield found
 
 
 def _not_found(option: str, directories: Iterable[Path], agent: str) -> str:
     listed = ", ".join(map(str, directories))
     return (
         f"{option}: none of these is a run of the agent {agent!r}: {listed}. "
-        f"Expected a folder such as runs/{agent}/20260131T120000Z-1a2b3c, or a copy of one"
+        f"Expected the folder of a run such as runs/{agent}/20260131T120000Z-1a2b3c, or a copy of one"
     )
 
 
@@ -89,3 +117,11 @@ def captured_folder(suite: AgentSuite, case_id: str) -> CaseFolder:
             "--mcpeval-score-only"
         )
     return folder
+
+
+def left_unscored(suite: AgentSuite, folder: RunFolder) -> str:
+    """Where cases lie that were captured and not scored, and how they are."""
+    return (
+        f"agent {suite.manifest.name}: captured and not scored, in {folder.path}: "
+        f"pytest --mcpeval {suite.key} --mcpeval-score-only={folder.path}"
+    )

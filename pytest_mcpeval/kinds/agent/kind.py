@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.agent import gates, metrics
-from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, run_folder
-from pytest_mcpeval.kinds.agent.load import load_suite
+from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, left_unscored, run_folder
+from pytest_mcpeval.kinds.agent.load import load_suite, taken_name
 from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.shape import AgentShape
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, Problem
-from pytest_mcpeval.loading.wording import counted, shown
+from pytest_mcpeval.loading.wording import counted
 from pytest_mcpeval.samples import Sample, samples_from_json, samples_to_json
 from pytest_mcpeval.servers.variables import redact, redact_data
 from pytest_mcpeval.tables import Table
@@ -44,11 +44,7 @@ class AgentKind(AgentShape, Kind[AgentCase]):
         suite = load_suite(document, place)
         first = self._files.setdefault(suite.manifest.name, document.path)
         if first != document.path:
-            message = (
-                f"name: {shown(suite.manifest.name)} is the name of the agent in {first} as well, and "
-                "folders of runs are named after agents: give one another name"
-            )
-            raise DataFileError([Problem(document.path, document.line("name"), message)])
+            raise DataFileError([taken_name(document, suite.manifest.name, first)])
         return suite
 
     def described(self, suite: Agent) -> str:
@@ -161,27 +157,30 @@ class AgentKind(AgentShape, Kind[AgentCase]):
     def session_header(self, suites: Sequence[Agent]) -> str:
         """Which browser drives them, and whether it is shown."""
         options = _agent(suites[0]).options
+        once = "; each case is captured once, whatever --mcpeval-runs says" if options.runs else ""
         if options.mode == "score_only":
-            return f"agents: scored as captured in {', '.join(map(str, options.score_only))}"
+            return f"agents: scored as captured in {', '.join(map(str, options.score_only))}{once}"
         from pytest_mcpeval.browser.finding import header
 
-        return header(options.driver)
+        return f"{header(options.driver)}{once}"
 
     def conclude(self, suite: Agent, samples: Sequence[Sample]) -> list[str]:
         """Write the score and the report of the agent into the folder of its run."""
         from pytest_mcpeval.kinds.agent.concluding import write_agent_files
+        from pytest_mcpeval.kinds.agent.credentials import secrets
 
         agent = _agent(suite)
         captured = [sample for sample in samples if "case_dir" in sample.run]
         if not captured:
-            return []
+            return [*_left(agent)]
         folder = run_folder(agent)
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
+        hidden = secrets(agent.manifest)
         return write_agent_files(
             agent,
             folder,
-            tried={sample.id for sample in samples},
+            tried={one.id: redact(one.message, hidden) for one in samples if one.outcome != "skipped"},
             scored={sample.id for sample in captured},
         )
 
@@ -201,6 +200,12 @@ class AgentKind(AgentShape, Kind[AgentCase]):
 def _agent(suite: Agent) -> AgentSuite:
     assert isinstance(suite, AgentSuite)
     return suite
+
+
+def _left(suite: AgentSuite) -> Iterator[str]:
+    """Where captures lie of which no process could tell before the session was ended."""
+    if suite.options.mode != "score_only" and run_folder(suite).path.is_dir():
+        yield left_unscored(suite, run_folder(suite))
 
 
 def _redacted(sample: Sample, replacements: Mapping[str, str]) -> Sample:

@@ -80,6 +80,15 @@ def _case(
     )
 
 
+def taken_name(document: Document, name: str, first: Path) -> Problem:
+    """That the agent of a manifest is named like that of another one."""
+    message = (
+        f"name: {shown(name)} is the name of the agent in {first} as well, and folders of runs are named "
+        "after agents: give one another name"
+    )
+    return Problem(document.path, document.line("name"), message)
+
+
 def load_manifest(path: Path) -> Manifest:
     """The manifest in a file.
 

@@ -18,11 +18,12 @@ class RunOptions:
 
     ``run_id`` names the folder of every agent's run. ``score_only`` are folders of captured runs that are
     scored instead of driving; ``baseline_runs`` those with which assertions are compared. Each belongs to
-    the agent that its files name.
+    the agent that its files name. ``runs`` is how often cases are to be asked, which no agent is.
     """
 
     run_id: str = field(default_factory=new_run_id)
     runs_root: Path = Path("runs")
+    runs: int | None = None
     capture_only: bool = False
     score_only: tuple[Path, ...] = ()
     baseline_runs: tuple[Path, ...] = ()

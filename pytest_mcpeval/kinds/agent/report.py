@@ -111,6 +111,9 @@ def _totals(score: AgentScoreModel) -> Iterator[str]:
     outcomes = [row.outcome for row in score.cases]
     counts = ", ".join(f"{outcomes.count(name)} {name}" for name in WORDS if name in outcomes)
     yield f"**{outcomes.count('passed')} of {len(outcomes)} cases passed** ({counts})."
+    if score.not_scored:
+        listed = ", ".join(map(escaped_markdown, score.not_scored))
+        yield from ("", f"Not scored, since they did not run or were only captured: {listed}.")
     yield from ("", "| case | outcome | passed | failed | inconclusive |", "|---|---|---:|---:|---:|")
     for row in score.cases:
         figures = f"{row.passed} | {row.failed} | {row.inconclusive}"

@@ -10,6 +10,8 @@ from pytest_mcpeval.browser.directive import ActionName
 from pytest_mcpeval.kinds.agent.fields import (
     Count,
     CssSelector,
+    FilledText,
+    FilledUrl,
     FreeText,
     Identifier,
     ManifestCaseId,
@@ -54,7 +56,7 @@ class BasicModel(_Model):
 class AccessModel(_Model):
     """``access:``."""
 
-    url: PageUrl
+    url: FilledUrl
     auth: Annotated[BearerModel | BasicModel, Field(discriminator="type")] | None = None
 
 
@@ -77,7 +79,7 @@ class ActionModel(_Model):
 class ReadyModel(_Model):
     """``interaction.response_ready``: what ends the wait early."""
 
-    selector: Selector | None = None
+    selector: CssSelector | None = None
     dom_quiet_ms: Annotated[int, Field(ge=50, le=60_000)] | None = None
 
     @model_validator(mode="after")
@@ -111,7 +113,7 @@ class VisitModel(_Model):
 
 class _BackendModel(_Model):
     host_policy: HostPolicy = "https_only"
-    session_id: FreeText = "{case_id}"
+    session_id: FilledText = "{case_id}"
     trace_wait_ms: TraceWait = 10_000
 
 

@@ -92,6 +92,7 @@ class AgentScoreModel(_Model):
     agent_name: str
     run_id: str
     cases: tuple[CaseRow, ...]
+    not_scored: tuple[str, ...] = ()
 
 
 Score = CaseScoreModel | AgentScoreModel

@@ -74,8 +74,13 @@ def totals_of(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {"total": len(statuses), **{status: statuses.count(status) for status in STATUSES}}
 
 
-def agent_score(agent: str, run_id: str, cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The content of ``score.json`` of an agent, from those of its cases. Paths are relative to it."""
+def agent_score(
+    agent: str, run_id: str, cases: Sequence[Mapping[str, Any]], *, not_scored: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The content of ``score.json`` of an agent, from those of its cases. Paths are relative to it.
+
+    ``not_scored`` are its other cases, which did not run or were only captured: no total counts them.
+    """
     rows = [
         {"case_id": case["case_id"], "case_dir": case["case_id"], **_without_head(case)} for case in cases
     ]
@@ -91,6 +96,7 @@ def agent_score(agent: str, run_id: str, cases: Sequence[Mapping[str, Any]]) -> 
         "by_assertion_kind": by_assertion_kind(outcomes),
         "by_target": by_target(outcomes),
         "cases": rows,
+        "not_scored": [*not_scored],
     }
 
 

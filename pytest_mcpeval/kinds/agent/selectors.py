@@ -6,11 +6,13 @@ import re
 
 from pytest_mcpeval.loading.wording import shown
 
+# Pseudo-classes of Playwright.
+_PSEUDO = r":(?:has-text|text|text-is|text-matches|visible|nth-match|left-of|right-of|above|below|near)\b"
+
+_QUOTED = re.compile(r"""\"[^\"]*\"|'[^']*'""")
+
 # What Playwright reads and CSS does not: engines by name, chains, XPath, quoted text, its pseudo-classes.
-_BEYOND_CSS = re.compile(
-    r"""^\s*(?:[a-z_][\w:-]*=|//|\.\.|["'])|>>|"""
-    r""":(?:has-text|text|text-is|text-matches|visible|nth-match|left-of|right-of|above|below|near)\b"""
-)
+_BEYOND_CSS = re.compile(rf"""^\s*(?:[a-z_][\w:-]*=|//|\.\.|["'])|>>|{_PSEUDO}""")
 
 
 def page_selector(text: str) -> str:
@@ -28,11 +30,13 @@ def page_selector(text: str) -> str:
 
 
 def css_selector(text: str) -> str:
-    """A selector for captured pages, which are read without a browser: CSS alone.
+    """A selector of CSS alone, for captured pages and for what the page itself looks for.
 
     Raises:
         ValueError: It is none.
     """
+    if found := re.search(_PSEUDO, _QUOTED.sub("", text)):
+        raise ValueError(f"{shown(text)} is no CSS selector: {found[0]} is one of Playwright's own")
     if reason := _css_problem(text):
         raise ValueError(f"{shown(text)} is no CSS selector: {reason}")
     return text

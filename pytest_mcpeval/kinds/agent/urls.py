@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from pytest_mcpeval.kinds.agent.spec import HostPolicy
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.wording import shown, suggestion
 
 SCHEMES = ("http", "https")
 PLACEHOLDERS = ("case_id", "run_id")
 
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\\]")
+_NAME_IN_BRACES = re.compile(r"\{([A-Za-z_][\w-]*)\}")
 _PLACEHOLDER = re.compile(r"\{(case_id|run_id)\}")
 
 
@@ -48,6 +49,21 @@ def _split(url: str) -> SplitResult:
 def filled(text: str, values: Mapping[str, str]) -> str:
     """The text with ``{case_id}`` and ``{run_id}`` filled in; other braces stay as they are."""
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
+
+
+def known_placeholders(text: str) -> str:
+    """The text, if `filled` knows every name in braces.
+
+    Raises:
+        ValueError: It does not know one, which would be sent as it is.
+    """
+    unknown = [name for name in _NAME_IN_BRACES.findall(text) if name not in PLACEHOLDERS]
+    if unknown:
+        raise ValueError(
+            f"{shown('{' + unknown[0] + '}')} is no placeholder{suggestion(unknown[0], PLACEHOLDERS)}: "
+            "there are {case_id} and {run_id}"
+        )
+    return text
 
 
 def with_origin(url: str, base: str) -> str:

@@ -6,7 +6,10 @@ import re
 import unicodedata
 from html.parser import HTMLParser
 
-SKIPPED = frozenset({"script", "style", "noscript", "template"})
+RAW = frozenset({"script", "style", "noscript", "iframe", "noembed", "noframes", "xmp"})
+"""Elements without elements in them, whatever stands there: browsers write their text as it is."""
+
+SKIPPED = RAW - {"xmp"} | {"template"}
 INLINE = frozenset(
     {
         *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em"),
@@ -14,16 +17,22 @@ INLINE = frozenset(
         *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
     }
 )
-"""Elements that do not separate words: ``H<sub>2</sub>O`` is one."""
+"""Elements that do not separate words: ``H<sub>2</sub>O`` is one. Nor do custom elements."""
+
+FRAME = "mcpeval-frame"
+"""Stands for a frame in captured pages; no custom element of the page."""
 
 _BLANKS = re.compile(r"\s+")
+_WIDTHLESS = re.compile("[\u00ad\u200b\u2060\ufeff]")
+"""Where a word may be broken, or must not be: nobody sees it."""
 
 
 def visible_text(html: str) -> str:
     """The readable text of a document, each run of blanks as one space, in Unicode's normal form C.
 
-    Left out are ``script``, ``style``, ``noscript`` and ``template`` elements and comments. A template with
-    ``shadowrootmode`` is an open shadow root and is read. Elements other than inline ones separate words.
+    Left out are ``script``, ``style``, ``noscript`` and ``template`` elements, what stands in a frame's tags,
+    comments, soft hyphens and blanks without width. A template with ``shadowrootmode`` is an open shadow root
+    and is read. Elements other than inline ones separate words.
     """
     parser = _Reader()
     parser.feed(html)
@@ -33,7 +42,11 @@ def visible_text(html: str) -> str:
 
 def normalized(text: str) -> str:
     """A text as `visible_text` gives it, so that the two can be compared."""
-    return _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
+    return _BLANKS.sub(" ", unicodedata.normalize("NFC", _WIDTHLESS.sub("", text))).strip()
+
+
+def _separates(tag: str) -> bool:
+    return tag not in INLINE and ("-" not in tag or tag == FRAME)
 
 
 class _Reader(HTMLParser):
@@ -45,15 +58,17 @@ class _Reader(HTMLParser):
         self._skipped = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in INLINE:
+        if _separates(tag):
             self.parts.append(" ")
+        if tag in RAW:
+            self.set_cdata_mode(tag)
         if tag in SKIPPED:
             is_shadow_root = tag == "template" and any(name == "shadowrootmode" for name, _ in attrs)
             self._open.append((tag, not is_shadow_root))
             self._skipped += not is_shadow_root
 
     def handle_endtag(self, tag: str) -> None:
-        if tag not in INLINE:
+        if _separates(tag):
             self.parts.append(" ")
         if tag not in SKIPPED or all(name != tag for name, _ in self._open):
             return

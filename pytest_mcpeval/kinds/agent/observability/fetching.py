@@ -182,5 +182,11 @@ def _notes(found: Found, *, complete: bool, backend: TraceBackend, window: Windo
         )
     elif complete and ends_below_remote_parents(unique(found.spans).values()):
         yield "spans at the top have a parent that is not there: taken to be kept by another system"
+    telling = len({span.trace_id for span in found.spans if span.kind != "other"})
+    if telling > 1 and "{run_id}" not in backend.session_id:
+        yield (
+            f"{telling} traces of the session {window.session_id!r} are taken together; if one is of another "
+            "run at the same time, give each run sessions of its own: {run_id} in session_id"
+        )
     if not tells_anything(found.spans):
         yield "no log is taken from traces"

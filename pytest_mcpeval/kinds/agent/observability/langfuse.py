@@ -91,6 +91,8 @@ class Langfuse:
             of_session = self._pages(session_id=window.session_id, from_start_time=window.earliest)
             if of_session is not None:
                 traces = {row["traceId"] for row in of_session if isinstance(row.get("traceId"), str)}
+                # Of no trace: malformed, and counted as such.
+                yield from (row for row in of_session if not isinstance(row.get("traceId"), str))
                 for trace_id in sorted(traces):
                     yield from self._pages(trace_id=trace_id) or ()
                 return

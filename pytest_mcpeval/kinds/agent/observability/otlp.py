@@ -64,9 +64,11 @@ def _spans(data: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Any]]:
 
 
 def _listed(data: Any, names: tuple[str, ...]) -> list[Any]:
-    given = data if isinstance(data, Mapping) else {}
-    found: Any = next((given[name] for name in names if name in given), None)
-    return found if isinstance(found, list) else []
+    """What is listed under any of the names; what is malformed stands for one malformed span below it."""
+    if not isinstance(data, Mapping):
+        return [None]
+    given = [data[name] for name in names if data.get(name) is not None]
+    return [entry for found in given for entry in (found if isinstance(found, list) else [None])]
 
 
 def _shared(resource: Any) -> Mapping[str, Any]:
@@ -150,10 +152,17 @@ def _value(found: Any) -> Any:
         case "intValue":
             return _whole(value)
         case "arrayValue":
-            return [_value(entry) for entry in _listed(value, ("values",))]
+            return [_value(entry) for entry in _values(value)]
         case "kvlistValue":
-            return dict(_pair(entry) for entry in _listed(value, ("values",)))
+            return dict(_pair(entry) for entry in _values(value))
     raise MalformedSpanError(f"expected a value of a known type, found {str(kind)[:40]!r}")
+
+
+def _values(found: Any) -> list[Any]:
+    values = found.get("values", []) if isinstance(found, Mapping) else None
+    if not isinstance(values, list):
+        raise MalformedSpanError("expected a list of values")
+    return values
 
 
 def _whole(value: Any) -> int:

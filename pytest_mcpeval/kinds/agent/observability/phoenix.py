@@ -43,9 +43,10 @@ class Phoenix:
         Raises:
             ObservabilityError: The server cannot be asked, or its answer cannot be read.
         """
-        traces = sorted(self._traces(window))
+        listed = [*self._traces(window)]
+        traces = sorted({found for found in listed if found is not None})
         raw: list[RawSpan] = []
-        skipped = 0
+        skipped = listed.count(None)
         for start in range(0, len(traces), TRACES_AT_ONCE):
             for entry in self._pages({"trace_id": traces[start : start + TRACES_AT_ONCE]}):
                 try:
@@ -55,19 +56,22 @@ class Phoenix:
         spans, malformed = spans_of(raw)
         return Found(within(spans, window), skipped + malformed)
 
-    def _traces(self, window: Window) -> Iterator[str]:
+    def _traces(self, window: Window) -> Iterator[str | None]:
+        """The ids of traces; None for a span of the session that names none."""
         parameters: dict[str, Any] = {"attribute": f"session.id:{to_json(window.session_id)}"}
         if window.earliest is not None:
             parameters["start_time"] = window.earliest.isoformat()
         for entry in self._pages(parameters):
+            if not isinstance(entry, Mapping):
+                continue
             attributes, context = entry.get("attributes"), entry.get("context")
             # Servers that do not know the parameter give all spans.
             if not isinstance(attributes, Mapping) or attributes.get("session.id") != window.session_id:
                 continue
-            if isinstance(context, Mapping) and isinstance(context.get("trace_id"), str):
-                yield context["trace_id"]
+            trace_id = context.get("trace_id") if isinstance(context, Mapping) else None
+            yield trace_id if isinstance(trace_id, str) else None
 
-    def _pages(self, parameters: Parameters) -> Iterator[Mapping[str, Any]]:
+    def _pages(self, parameters: Parameters) -> Iterator[Any]:
         cursor: str | None = None
         while True:
             more = {} if cursor is None else {"cursor": cursor}
@@ -79,7 +83,7 @@ class Phoenix:
             entries = data.get("data") if isinstance(data, Mapping) else None
             if not isinstance(entries, list):
                 raise ObservabilityError(f"{answer.place}: expected spans in `data`")
-            yield from (entry for entry in entries if isinstance(entry, Mapping))
+            yield from entries
             cursor = data.get("next_cursor")
             if not cursor or not entries:
                 return
@@ -89,12 +93,14 @@ class Phoenix:
         self._client.close()
 
 
-def raw_span(entry: Mapping[str, Any]) -> RawSpan:
+def raw_span(entry: Any) -> RawSpan:
     """A span as Phoenix's API gives it.
 
     Raises:
         MalformedSpanError: An id or a time is missing or none.
     """
+    if not isinstance(entry, Mapping):
+        raise MalformedSpanError("expected a mapping")
     context = entry.get("context")
     attributes = entry.get("attributes")
     if not isinstance(context, Mapping) or not isinstance(attributes, Mapping):
