@@ -111,20 +111,6 @@ def changed(samples: Sequence[Sample], result_of: Callable[[Sample], object]) ->
     ]
 
 
-def mean_counts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The means of nested counts over runs; what is in no group of a run was there 0 times."""
-    if len(runs) == 1:
-        return dict(runs[0])
-    found: dict[str, Any] = {}
-    for name in dict.fromkeys(name for run in runs for name in run):
-        values = [run.get(name) for run in runs]
-        if any(isinstance(value, Mapping) for value in values):
-            found[name] = mean_counts([value or {} for value in values])
-        else:
-            found[name] = whole(math.fsum(value or 0 for value in values) / len(values))
-    return found
-
-
 def standard_deviations(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The sample standard deviation over runs of every share and mean in nested metrics.
 

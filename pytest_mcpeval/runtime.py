@@ -79,7 +79,7 @@ class Runtime:
 
     def runs(self, suite: Suite[Any]) -> int:
         """How many times each case of a suite is asked."""
-        return self.settings.runs or suite.runs
+        return 1 if self.kinds[suite.kind].asks_once else self.settings.runs or suite.runs
 
     @property
     def suites(self) -> list[Suite[Any]]:

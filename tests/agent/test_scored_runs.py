@@ -76,8 +76,10 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> ScoredTwice:
 
 
 def test_agents_are_captured_once_and_say_so(scored: ScoredTwice) -> None:
-    run = scored.made.score("--mcpeval-runs=3", "--collect-only")
+    run = scored.made.score("--mcpeval-runs=3", "--mcpeval-report", "three")
     assert run.line_with("agents: scored as captured in", "each case is captured once, whatever")
+    assert "asked 3 times" not in run.out
+    assert "runs" not in run.report("three")["suites"]["agent.yaml"]["metrics"]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import stdev
 from typing import Any
 
 import pytest
 
+from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.base import Suite
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.tables import tables
+from pytest_mcpeval.loading import Document
 from pytest_mcpeval.repeating import (
     changed,
     combined,
     ended,
     judged_otherwise,
-    mean_counts,
     mean_over_runs,
     number_of_runs,
     of_each_run,
     share_of_runs,
     standard_deviations,
 )
+from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Outcome, Sample, samples_from_json, samples_to_json
+from pytest_mcpeval.settings import Settings
 
 
 def sample(outcome: Outcome, message: str = "", milliseconds: float = 1.0, case: str = "c") -> Sample:
@@ -78,13 +84,6 @@ def test_means_are_over_the_runs_that_have_a_value() -> None:
     assert mean_over_runs(runs[2], lambda run: run.measured.get("x")) is None
 
 
-def test_counts_are_means_also_of_groups_that_a_run_lacks() -> None:
-    runs: list[dict[str, Any]] = [{"a": 1, "g": {"x": {"n": 3}}}, {"a": 2, "g": {}}, {"a": 3}]
-    assert mean_counts(runs) == {"a": 2, "g": {"x": {"n": 1}}}
-    assert mean_counts(runs[:2]) == {"a": 1.5, "g": {"x": {"n": 1.5}}}
-    assert mean_counts(runs[:1]) == runs[0]
-
-
 def test_cases_count_as_failed_and_in_error_by_the_share_of_their_runs() -> None:
     halves = [combined([sample("passed"), sample("error", "down")])]
     assert (ended(halves, "error"), ended([*halves, *halves], "error"), ended([], "error")) == (0.5, 1, 0)
@@ -106,3 +105,11 @@ def test_deviations_are_those_of_floats_in_every_run() -> None:
     ]
     found = standard_deviations(runs)
     assert found == {"a": {"x": pytest.approx(stdev([0.5, 1.0]))}, "f1": pytest.approx(stdev([0.2, 0.6]))}
+
+
+@pytest.mark.parametrize("name", list(Kinds(BUILTIN)))
+def test_agents_and_sessions_are_asked_once(tmp_path: Path, name: str) -> None:
+    runtime = Runtime(Settings(tmp_path, runs=3), Kinds(BUILTIN), BUILTIN)
+    document = Document(tmp_path / "a.yaml", {}, "")
+    suite: Suite[Any] = Suite("a.yaml", name, document, (), None)
+    assert runtime.runs(suite) == (1 if name in ("agent", "session") else 3)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_mcpeval.gates import SLACK, GateResult, Verdict, figure, names
-from pytest_mcpeval.kinds.agent.metrics import counted, inconclusive, pass_rate
+from pytest_mcpeval.kinds.agent.metrics import counted, pass_rate
 from pytest_mcpeval.kinds.agent.settings import GatesModel
 from pytest_mcpeval.kinds.agent.transitions import named
-from pytest_mcpeval.repeating import ended, in_cases
+from pytest_mcpeval.loading.wording import counted as words
 from pytest_mcpeval.samples import Sample
 
 PASS_RATE, MAX_INCONCLUSIVE, NEWLY_FAILING = "pass_rate", "max_inconclusive", "newly_failing"
@@ -44,7 +43,7 @@ def judge_gates(
 def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
     value = pass_rate(kept)
     wrong = [sample.id for sample in kept if sample.outcome != "passed"]
-    share = f"{in_cases(ended(kept, 'passed'))} of {len(kept)} cases passed ({figure((value or 0) * 100)} %)"
+    share = f"{len(kept) - len(wrong)} of {len(kept)} cases passed ({figure((value or 0) * 100)} %)"
     listed = f"; not passed: {names(wrong)}" if wrong else ""
     message = f"{share}, wanted at least {figure(limit * 100)} %{listed}"
     holds = value is not None and value >= limit - SLACK
@@ -52,13 +51,11 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
 
 
 def _max_inconclusive(suite: str, kept: Sequence[Sample], limit: int) -> GateResult:
-    open_ = {sample.id: count for sample in kept if (count := inconclusive(sample))}
-    total = math.fsum(open_.values())
-    listed = f": {names(list(open_))}" if open_ else ""
-    assertions = "assertion" if total == 1 else "assertions"
-    message = f"{in_cases(total)} inconclusive {assertions}, at most {limit} may be{listed}"
+    open_ = [sample.id for sample in kept for check in sample.checks if check.status == "inconclusive"]
+    listed = f": {names(list(dict.fromkeys(open_)))}" if open_ else ""
+    message = f"{words(len(open_), 'inconclusive assertion')}, at most {limit} may be{listed}"
     return GateResult(
-        suite, MAX_INCONCLUSIVE, _verdict(total <= limit + SLACK), message, total, None, float(limit)
+        suite, MAX_INCONCLUSIVE, _verdict(len(open_) <= limit), message, float(len(open_)), None, float(limit)
     )
 
 

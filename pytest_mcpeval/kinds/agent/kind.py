@@ -35,6 +35,7 @@ class AgentKind(AgentShape, Kind[AgentCase]):
     """Manifests: a deployed web agent, and what must hold when it is asked something."""
 
     settings_model = AgentSettings
+    asks_once = True
 
     def __init__(self) -> None:
         self._files: dict[str, Path] = {}

@@ -8,7 +8,6 @@ from typing import Any
 from pytest_mcpeval.kinds.agent.metrics import counted, measure
 from pytest_mcpeval.kinds.agent.scoring import STATUSES
 from pytest_mcpeval.kinds.agent.transitions import TRANSITIONS
-from pytest_mcpeval.repeating import in_cases
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Row, Table, Tone, tone_of_rate
 
@@ -33,30 +32,30 @@ def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
 def _agent_row(samples: Sequence[Sample]) -> Row:
     cases = measure(samples)["cases"]
     rate = 100 * cases["passed"] / cases["total"]
-    figures = (in_cases(cases[name]) for name in (*STATUSES, "error"))
+    figures = (str(cases[name]) for name in (*STATUSES, "error"))
     return Row((str(samples[0].traits["agent"]), *figures, f"{rate:.1f} %"), tone_of_rate(rate))
 
 
 def _brief(metrics: Mapping[str, Any]) -> str:
     cases = metrics["cases"]
-    words = f"{in_cases(cases['passed'])} of {cases['total']} agent cases passed"
-    return f"{words}, {in_cases(cases['inconclusive'])} inconclusive" if cases["inconclusive"] else words
+    words = f"{cases['passed']} of {cases['total']} agent cases passed"
+    return f"{words}, {cases['inconclusive']} inconclusive" if cases["inconclusive"] else words
 
 
-def _groups(title: str, groups: Iterable[tuple[str, Mapping[str, float]]]) -> Table:
+def _groups(title: str, groups: Iterable[tuple[str, Mapping[str, int]]]) -> Table:
     rows = tuple(
-        Row((name, *(in_cases(group[column]) for column in COLUMNS)), _tone(group)) for name, group in groups
+        Row((name, *(str(group[column]) for column in COLUMNS)), _tone(group)) for name, group in groups
     )
     return Table(title, ("", *COLUMNS), rows)
 
 
-def _tone(group: Mapping[str, float]) -> Tone:
+def _tone(group: Mapping[str, int]) -> Tone:
     if group["failed"]:
         return "bad"
     return "fair" if group["inconclusive"] else ""
 
 
-def _worst(groups: Mapping[str, Mapping[str, float]]) -> list[tuple[str, Mapping[str, float]]]:
+def _worst(groups: Mapping[str, Mapping[str, int]]) -> list[tuple[str, Mapping[str, int]]]:
     """All of a few, of many those with the most failures."""
     worst = sorted(groups, key=lambda name: (-groups[name]["failed"], -groups[name]["inconclusive"], name))
     return [(name, groups[name]) for name in sorted(worst[:SHOWN_TARGETS])]

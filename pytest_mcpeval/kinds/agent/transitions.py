@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 from pytest_mcpeval.baseline import digest_of
 from pytest_mcpeval.kinds.agent.outcomes import rule_of
 from pytest_mcpeval.kinds.agent.score_file import CaseRow
-from pytest_mcpeval.repeating import WORST_FIRST, runs_of
 from pytest_mcpeval.samples import Check, Sample
 
 Transition = Literal[
@@ -36,11 +35,11 @@ def transitions(samples: Sequence[Sample], old: Iterable[CaseRow]) -> dict[str, 
     """``counts`` of every kind of transition, and ``changed``: all but the unchanged, in order.
 
     An assertion is the same when its kind, target and what it expects are; one that was edited is a removed
-    and an introduced one. Of several runs of a case, the worst outcome of an assertion counts. Cases without
-    outcomes, because they could not be captured, say nothing and are left out of both sides.
+    and an introduced one. Cases without outcomes, because they could not be captured, say nothing and are
+    left out of both sides.
     """
     rows = {row.case_id: row for row in old if row.outcome != "error"}
-    errors = {sample.id for sample in samples if not any(run.checks for run in runs_of(sample))}
+    errors = {sample.id for sample in samples if not sample.checks}
     was = {key: found for row in rows.values() if row.case_id not in errors for key, found in _old(row)}
     now = {key: check for sample in samples for key, check in _new(sample)}
     listed = [
@@ -64,12 +63,7 @@ def _entry(case: str, check: Check, was: str | None, now: str) -> dict[str, Any]
 
 
 def _new(sample: Sample) -> Iterable[tuple[Key, Check]]:
-    found: dict[Key, Check] = {}
-    for check in (check for run in runs_of(sample) for check in run.checks):
-        key = sample.id, digest_of(check.rule)
-        if key not in found or WORST_FIRST.index(check.status) < WORST_FIRST.index(found[key].status):
-            found[key] = check
-    return found.items()
+    return [((sample.id, digest_of(check.rule)), check) for check in sample.checks]
 
 
 def _old(row: CaseRow) -> Iterable[tuple[Key, tuple[Mapping[str, Any], str]]]:

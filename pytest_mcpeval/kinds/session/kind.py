@@ -33,6 +33,7 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
     """Evaluations: scenarios that an agent carries out with the attached servers, and a critic's report."""
 
     settings_model = SessionSettings
+    asks_once = True
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"session": SessionModel}
 
     def __init__(self, checks: CheckRegistry) -> None:
