@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.driving_plan import write_plan
+from pytest_mcpeval.foreseeing import may_be_set_aside
 from pytest_mcpeval.items import CaseFailed, CaseItem, samples_key
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
@@ -45,7 +46,7 @@ class Executor:
         self.is_worker = is_worker
         self._whole_files = whole_files
         self._items: list[pytest.Item] = []
-        self._cases: list[tuple[Suite[Any], Case[Any]]] = []
+        self._cases: list[tuple[CaseItem, Case[Any]]] = []
         self._places: dict[tuple[str, str], int] = {}
         self._at_hand: tuple[pytest.Item | None, ...] = ()
         self._unsent_selections: str | None = None
@@ -60,9 +61,9 @@ class Executor:
             return
         self._items = session.items
         self._cases = [
-            (item.suite, case) for item in session.items if isinstance(item, CaseItem) for case in item.cases
+            (item, case) for item in session.items if isinstance(item, CaseItem) for case in item.cases
         ]
-        self._places = {(suite.key, case.id): index for index, (suite, case) in enumerate(self._cases)}
+        self._places = {(item.suite.key, case.id): index for index, (item, case) in enumerate(self._cases)}
         listed = self.selections()
         self.runtime.selected = {selection.suite: selection.selected for selection in listed}
         self._unsent_selections = selections_to_json(listed) if listed else None
@@ -86,12 +87,17 @@ class Executor:
 
     def _upcoming(self, suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
         if self._whole_files:
-            start = self._places[suite.key, case.id] + 1
-            return [other for owner, other in self._cases[start : start + count] if owner is suite]
-        here = [item for item in self._at_hand if isinstance(item, CaseItem) and item.suite is suite]
-        cases = [other for item in here for other in item.cases]
-        following = dropwhile(lambda other: other is not case, cases)
-        return islice(following, 1, count + 1)
+            start = self._places[suite.key, case.id]
+            coming = self._cases[start : start + count]
+        else:
+            here = [item for item in self._at_hand if isinstance(item, CaseItem)]
+            cases = [(item, other) for item in here for other in item.cases]
+            coming = list(islice(dropwhile(lambda entry: entry[1] is not case, cases), count))
+        return [
+            other
+            for item, other in coming
+            if other is case or (item.suite is suite and not may_be_set_aside(item))
+        ]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(

@@ -307,6 +307,71 @@ def test_cases_that_may_not_run_ahead_do_not(tmp_path: Path) -> None:
     assert outcomes == {"stateful": {"passed"}, "fresh": {"passed"}, "fixtures": {"passed"}}
 
 
+NOTED = """
+import os
+from pathlib import Path
+
+from mcp.server import MCPServer
+
+server = MCPServer("noted", log_level="ERROR")
+
+@server.tool(structured_output=False)
+def note(name: str) -> str:
+    Path("asked", name).touch()
+    return name
+
+@server.tool(structured_output=False)
+def state() -> str:
+    return Path("state.txt").read_text()
+"""
+
+ADDS_MARKS = """
+import pytest
+
+MARKS = {
+    "by-hook": [pytest.mark.skip(reason="x")],
+    "by-words": [pytest.mark.skipif("True", reason="x")],
+    "not-run": [pytest.mark.xfail(run=False)],
+    "holds-not": [pytest.mark.skipif(False, reason="x"), pytest.mark.xfail(strict=False)],
+}
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for mark in MARKS.get(item.name, ()):
+            item.add_marker(mark)
+"""
+
+
+def note_cases(*names: str, **marks: Any) -> list[Case]:
+    def of(name: str) -> Case:
+        expected = {"validations": [{"type": "equals", "value": name}]}
+        fields = {"marks": marks[name]} if name in marks else {}
+        return {"id": name, "tool": "note", "input": {"name": name}, "expected": expected, **fields}
+
+    return [of(name) for name in names]
+
+
+@pytest.mark.parametrize("arguments", [[], ["-n2"]], ids=["serial", "n2"])
+def test_a_case_that_is_skipped_is_never_asked(tmp_path: Path, arguments: list[str]) -> None:
+    project = Project.at(tmp_path)
+    project.write("server.py", NOTED)
+    project.write("conftest.py", ADDS_MARKS)
+    (tmp_path / "asked").mkdir()
+    condition = {"name": "PATH", "reason": "x"}
+    cases = note_cases(
+        *("first", "skipped", "by-env", "env-not", "by-hook", "by-words", "not-run", "holds-not", "last"),
+        **{
+            "skipped": {"skip": "it destroys data"},
+            "by-env": {"skipif_env": [condition]},
+            "env-not": {"skipif_env": [{**condition, "when": "unset"}]},
+        },
+    )
+    project.suite("s.yaml", *cases, concurrency=16)
+    run = project.run(*arguments)
+    assert run.last_line.startswith("3 passed, 4 skipped, 1 xfailed, 1 xpassed in"), run.out
+    assert {path.name for path in (tmp_path / "asked").iterdir()} == {"first", "env-not", "holds-not", "last"}
+
+
 @pytest.fixture(scope="module")
 def http_server() -> Iterator[str]:
     """The base URL of a streamable HTTP server of mcp's own, whose endpoint is /mcp."""
