@@ -11,7 +11,7 @@ import pytest
 
 from pytest_mcpeval.driving_plan import write_plan
 from pytest_mcpeval.foreseeing import may_be_set_aside
-from pytest_mcpeval.items import CaseFailed, CaseItem, samples_key
+from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
@@ -21,11 +21,14 @@ from pytest_mcpeval.repeating import LATENCY, judged_otherwise, worst
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Outcome, Sample, samples_to_json
+from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 from pytest_mcpeval.settings import Inconclusive
 
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"
+ONCE_ATTRIBUTE = "mcpeval_once"
+"""On a report, a problem to tell in full once: its identity, its text in the report, and that in short."""
 
 AVAILABLE_FIXTURES = re.compile(r"available fixtures: (.*)")
 """Where pytest lists the names: there is no other way to ask it."""
@@ -107,6 +110,11 @@ class Executor:
         report = yield
         if (problem := _unknown_fixture(item, call, report)) is not None:
             report.longrepr = problem
+        elif (error := _not_ready(item, call)) is not None:
+            # In a set-up, pytest does not ask the item for the words.
+            report.longrepr = str(error)
+        if (once := _told_once(item, call, report)) is not None:
+            setattr(report, ONCE_ATTRIBUTE, once)
         samples = _samples_of(item, call, report)
         if samples:
             samples = _as_reported(samples, report)
@@ -137,6 +145,28 @@ def _unknown_fixture(item: pytest.Item, call: pytest.CallInfo[None], report: pyt
     message = f"fixture {name!r} not found{suggestion(name, known)}; pytest --fixtures lists what there is"
     document = item.suite.document
     return item.runtime.described(DataFileError([document.problem(*case.keys, "fixtures", message=message)]))
+
+
+def _not_ready(item: pytest.Item, call: pytest.CallInfo[None]) -> BaseException | None:
+    """Why the target of a case is not there."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    return error if isinstance(item, CaseItem) and isinstance(error, NOT_READY) else None
+
+
+def _told_once(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> tuple[str, str, str] | None:
+    """The problem of a server that the text of a report tells, and that other reports may tell as well."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    while error is not None and not isinstance(error, (ServerStartError, ServerConfigError)):
+        error = error.__cause__
+    if error is None or not isinstance(report.longrepr, str):
+        return None
+    full = str(error)
+    for text in (full, full.replace(f"{item.config.rootpath}/", "")):
+        if text in report.longrepr:
+            return full, text, error.in_short
+    return None
 
 
 def _samples_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> list[Sample]:

@@ -15,6 +15,7 @@ import pytest
 from pytest_mcpeval.evaluation import Evaluation, SessionState
 from pytest_mcpeval.executing import (
     LABEL_ATTRIBUTE,
+    ONCE_ATTRIBUTE,
     OUTCOME_ATTRIBUTE,
     SELECTIONS_ATTRIBUTE,
 )
@@ -69,6 +70,7 @@ class Reporter:
         self._collection_errors = 0
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
+        self._told: set[str] = set()
         if runtime.settings.report_directory is not None:
             _make_writable(runtime.settings.report_directory, "--mcpeval-report")
         if runtime.settings.sarif_file is not None:
@@ -77,6 +79,7 @@ class Reporter:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the samples off a report, and colour its text."""
+        self._tell_once(report)
         selections = getattr(report, SELECTIONS_ATTRIBUTE, None)
         if selections is not None:
             self.ledger.add_selections(selections)
@@ -88,6 +91,20 @@ class Reporter:
         elif report.when not in PHASES and not _was_interrupted(getattr(report, "node", None)):
             # What xdist reports of an item whose worker died has no phase.
             self._crashed.add(report.nodeid)
+
+    def _tell_once(self, report: pytest.TestReport) -> None:
+        """Put a problem in short that another report has told.
+
+        Decided here and not where the problem arises: not every report is shown, such as that of an expected
+        failure, and what arises in each of several workers is shown once.
+        """
+        once = getattr(report, ONCE_ATTRIBUTE, None)
+        if once is None or not report.failed:
+            return
+        problem, text, in_short = once
+        if problem in self._told:
+            report.longrepr = report.longreprtext.replace(text, in_short)  # type: ignore[assignment]
+        self._told.add(problem)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count what could not be collected: such a run has no verdict on quality."""
