@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.driving_plan import write_plan
-from pytest_mcpeval.foreseeing import may_be_set_aside
+from pytest_mcpeval.foreseeing import SetUpsOfTheProject, may_be_set_aside
 from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key
 from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
@@ -44,8 +44,11 @@ class Executor:
     file); otherwise only the very next item is known to run here.
     """
 
-    def __init__(self, runtime: Runtime, *, whole_files: bool, is_worker: bool) -> None:
+    def __init__(
+        self, runtime: Runtime, set_ups: SetUpsOfTheProject, *, whole_files: bool, is_worker: bool
+    ) -> None:
         self.runtime = runtime
+        self._set_ups = set_ups
         self.is_worker = is_worker
         self._whole_files = whole_files
         self._items: list[pytest.Item] = []
@@ -89,6 +92,8 @@ class Executor:
             item.prepare()
 
     def _upcoming(self, suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
+        if self._at_hand and self._at_hand[0] is not None and self._set_ups.affect(self._at_hand[0]):
+            return ()
         if self._whole_files:
             start = self._places[suite.key, case.id]
             coming = self._cases[start : start + count]

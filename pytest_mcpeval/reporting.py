@@ -103,7 +103,7 @@ class Reporter:
             return
         problem, text, in_short = once
         if problem in self._told:
-            report.longrepr = report.longreprtext.replace(text, in_short)  # type: ignore[assignment]
+            report.longrepr = report.longreprtext.replace(text, in_short)
         self._told.add(problem)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

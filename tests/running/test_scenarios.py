@@ -288,9 +288,58 @@ async def alone(place: str) -> str:
 """
 
 
+CONFTESTS = {
+    "autouse": """
+import pytest
+
+@pytest.fixture(autouse=True)
+def each(monkeypatch):
+    pass
+""",
+    "renamed": """
+import pytest
+
+@pytest.fixture(autouse=True, name="by_another_name")
+def each():
+    pass
+""",
+    "hook": "def pytest_runtest_setup(item):\n    pass\n",
+    "per-file": """
+import pytest
+
+@pytest.fixture(autouse=True, scope="module")
+def each():
+    pass
+""",
+}
+
+INSTALLED = """
+import pytest
+
+@pytest.fixture(autouse=True)
+def of_a_plugin(tmp_path):
+    pass
+
+def pytest_runtest_setup(item):
+    pass
+"""
+
+
+def install(project: Project, plugin: str, text: str) -> str:
+    """Put a plugin on the path as pip does; what PYTHONPATH has to be."""
+    project.write(f"site/{plugin}.py", text)
+    project.write(
+        f"site/{plugin}-1.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {plugin}\nVersion: 1\n"
+    )
+    project.write(f"site/{plugin}-1.dist-info/entry_points.txt", f"[pytest11]\n{plugin} = {plugin}\n")
+    return os.pathsep.join([str(project.path / "site"), os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
+
+
 def test_cases_that_may_not_run_ahead_do_not(tmp_path: Path) -> None:
+    """Nor those for which the project prepares something; what an installed plugin does is no matter."""
     project = Project.at(tmp_path)
     project.write("server.py", ALONE)
+    path = install(project, "preparing", INSTALLED)
     fields: dict[str, dict[str, Any]] = {
         "ahead": {},
         "stateful": {"stateful": True},
@@ -301,10 +350,16 @@ def test_cases_that_may_not_run_ahead_do_not(tmp_path: Path) -> None:
     for name, more in fields.items():
         case = {"tool": "alone", "input": {"place": name}, "expected": expected, **more}
         project.suite(f"{name}.yaml", *({"id": f"c{n}", **case} for n in range(3)), concurrency=16)
-    run = project.run("--mcpeval-report", "report")
-    outcomes = {name: {found["outcome"] for found in cases(run, name).values()} for name in fields}
+    for name, text in CONFTESTS.items():
+        project.write(f"datasets/{name}/conftest.py", text)
+        case = {"tool": "alone", "input": {"place": name}, "expected": expected}
+        project.suite(f"{name}/s.yaml", *({"id": f"c{n}", **case} for n in range(3)), concurrency=16)
+    run = project.run("--mcpeval-report", "report", PYTHONPATH=path)
+    suites = [*fields, *(f"{name}/s" for name in CONFTESTS)]
+    outcomes = {name: {found["outcome"] for found in cases(run, name).values()} for name in suites}
     assert "failed" in outcomes.pop("ahead")
-    assert outcomes == {"stateful": {"passed"}, "fresh": {"passed"}, "fixtures": {"passed"}}
+    assert "failed" in outcomes.pop("per-file/s")
+    assert outcomes == {name: {"passed"} for name in outcomes}
 
 
 NOTED = """
