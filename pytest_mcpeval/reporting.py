@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -44,14 +43,6 @@ Phase = Literal["setup", "call", "teardown"]
 PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """What differs between runs of the same thing."""
-
-    started: str
-    seconds: float
-
-
 class Reporter:
     """Fills the ledger while the session runs; judges it, logs the gates and writes reports when it ends.
 
@@ -71,6 +62,7 @@ class Reporter:
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
         self._told: set[str] = set()
+        self._unwritten: dict[Path, str] = {}
         if runtime.settings.report_directory is not None:
             _make_writable(runtime.settings.report_directory, "--mcpeval-report")
         if runtime.settings.sarif_file is not None:
@@ -190,9 +182,9 @@ class Reporter:
             return
         if self.evaluation is None:
             self._finish(session, is_complete=False)
-        if session.exitstatus == pytest.ExitCode.OK and self._is_red():
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._write_reports()
+        if session.exitstatus == pytest.ExitCode.OK and (self._is_red() or self._unwritten):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _is_red(self) -> bool:
         return self.evaluation is not None and self.evaluation.verdict in ("failed", "error")
@@ -243,25 +235,35 @@ class Reporter:
             self.config.hook.pytest_runtest_logreport(report=_gate_report(gate, nodeid, location, when))
 
     def _write_reports(self) -> None:
+        """Write each report that can be written: what a disk refuses must not cost the summary."""
         if self.evaluation is None:
             return
+        for path, write in self._reports(self.evaluation):
+            try:
+                write(path)
+            except OSError as error:
+                self._unwritten[path] = error.strerror or str(error)
+
+    def _reports(self, evaluation: Evaluation) -> Iterator[tuple[Path, Callable[[Path], None]]]:
         if (file := self.runtime.settings.sarif_file) is not None:
             from pytest_mcpeval.reports import sarif
 
-            sarif.write(file, self.evaluation)
-        directory = self.runtime.settings.report_directory
-        if directory is None:
-            return
-        facts = RunFacts(_timestamp(self._started), time.time() - self._started)
-        from pytest_mcpeval.reports import json_report, markdown
+            yield file, lambda path: sarif.write(path, evaluation)
+        if (directory := self.runtime.settings.report_directory) is not None:
+            from pytest_mcpeval.reports import json_report, markdown
 
-        json_report.write(directory / "report.json", self.evaluation, facts.started, facts.seconds)
-        markdown.write(directory / "report.md", self.evaluation, facts.started, facts.seconds)
+            started, seconds = _timestamp(self._started), time.time() - self._started
+            yield (
+                directory / "report.json",
+                lambda path: json_report.write(path, evaluation, started, seconds),
+            )
+            yield directory / "report.md", lambda path: markdown.write(path, evaluation, started, seconds)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the tables, the gates, and where the reports are."""
         if self.evaluation is not None:
-            terminal.print_summary(terminalreporter, self.evaluation, self.runtime.settings.report_directory)
+            directory = self.runtime.settings.report_directory
+            terminal.print_summary(terminalreporter, self.evaluation, directory, self._unwritten)
 
 
 def _only_shows(config: pytest.Config) -> bool:

@@ -186,6 +186,25 @@ def test_a_report_directory_that_cannot_be_written_is_said_at_once(project: Proj
     assert "passed" not in run.out
 
 
+def test_a_report_that_cannot_be_written_at_the_end_costs_nothing_else(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.suite("s.yaml", case("a"), gates={"pass_rate": 1})
+    for taken in ("report/report.json", "scan.sarif"):
+        (tmp_path / taken).mkdir(parents=True)
+    run = project.run("--mcpeval-report=report", "--mcpeval-sarif=scan.sarif")
+    assert run.status == 1
+    assert "Traceback" not in run.out + run.err
+    assert run.last_line.startswith("2 passed in"), run.out
+    section = run.section()
+    assert any("s.yaml::gates::pass_rate" in line for line in section)
+    assert [line for line in section if line.startswith(("reports:", "ERROR"))] == [
+        "reports: report/report.md",
+        "ERROR: cannot write scan.sarif: Is a directory",
+        "ERROR: cannot write report/report.json: Is a directory",
+    ]
+    assert (tmp_path / "report" / "report.md").is_file()
+
+
 def test_without_the_option_no_report_is_written(wide: tuple[Run, set[str]]) -> None:
     assert wide[1] == set()
 
