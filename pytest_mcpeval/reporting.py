@@ -27,6 +27,7 @@ from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE
+from pytest_mcpeval.settings import ONLY_SHOWING
 from pytest_mcpeval.text import visible
 
 GATE_ATTRIBUTE = "mcpeval_gate"
@@ -268,7 +269,7 @@ class Reporter:
 
 def _only_shows(config: pytest.Config) -> bool:
     """Whether no case runs: pytest lists items, or what it sets up for them."""
-    return any(config.getoption(name, False) for name in ("collectonly", "setuponly", "setupplan"))
+    return any(config.getoption(name, False) for name in ONLY_SHOWING)
 
 
 def _was_interrupted(worker: object) -> bool:
