@@ -80,7 +80,9 @@ class Reporter:
         if samples is not None:
             self.ledger.add_samples(samples)
             if isinstance(report.longrepr, str):
-                report.longrepr = FailureText(report.longrepr)  # type: ignore[assignment]
+                path, line, _ = report.location
+                place = (path, 0 if line is None else line + 1)
+                report.longrepr = FailureText(report.longrepr, *place)  # type: ignore[assignment]
         elif report.when not in PHASES and not _was_interrupted(getattr(report, "node", None)):
             # What xdist reports of an item whose worker died has no phase.
             self._crashed.add(report.nodeid)
@@ -303,7 +305,7 @@ def _gate_report(
         if outcome == "skipped":
             longrepr = (gate.suite, 0, gate.message)
         elif outcome == "failed":
-            longrepr = FailureText(gate.message)
+            longrepr = FailureText(gate.message, gate.suite)
     report = pytest.TestReport(
         nodeid=nodeid,
         location=location,

@@ -77,6 +77,29 @@ def test_quiet_shows_totals_in_one_line_and_failed_gates(project: Project) -> No
     assert "By tool" not in run.out
 
 
+MARKED = """
+import pytest
+
+@pytest.mark.mcpeval_checks(contains="zz")
+def test_marked():
+    return "abc"
+"""
+
+
+def test_the_line_of_a_failure_says_where_it_is(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write("test_marked.py", MARKED)
+    project.suite("s.yaml", failing("a"), gates={"average_confidence": 50})
+    run = project.run("--tb=line", "test_marked.py", "datasets")
+    placed = [line for line in run.lines if re.match(r"(test_marked|datasets/s)\S+: ", line)]
+    assert placed == [
+        'test_marked.py:4: contains: missing "zz"',
+        'datasets/s.yaml:6: contains: missing "goodbye"',
+        "datasets/s.yaml: no case reported a value; wanted at least 50 %",
+    ]
+    assert "Crash" not in run.out
+
+
 def test_verbose_shows_words_for_tolerated_cases(verbose: Run) -> None:
     assert verbose.line_with("datasets/gated.yaml::a-2 TOLERATED")
     assert verbose.line_with("datasets/gated.yaml::a-1 PASSED")
