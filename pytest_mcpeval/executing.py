@@ -12,7 +12,7 @@ import pytest
 from pytest_mcpeval.driving_plan import write_plan
 from pytest_mcpeval.foreseeing import SetUpsOfTheProject, may_be_set_aside
 from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key
-from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.kinds.base import Case, Suite, TargetError
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import suggestion
@@ -21,7 +21,6 @@ from pytest_mcpeval.repeating import LATENCY, judged_otherwise, worst
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Outcome, Sample, samples_to_json
-from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 from pytest_mcpeval.settings import Inconclusive
 
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
@@ -161,11 +160,11 @@ def _not_ready(item: pytest.Item, call: pytest.CallInfo[None]) -> BaseException 
 def _told_once(
     item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> tuple[str, str, str] | None:
-    """The problem of a server that the text of a report tells, and that other reports may tell as well."""
+    """The problem of a target that the text of a report tells, and that other reports may tell as well."""
     error = call.excinfo.value if call.excinfo is not None else None
-    while error is not None and not isinstance(error, (ServerStartError, ServerConfigError)):
+    while isinstance(error, TargetError) and isinstance(error.__cause__, NOT_READY):
         error = error.__cause__
-    if error is None or not isinstance(report.longrepr, str):
+    if not isinstance(error, NOT_READY) or not isinstance(report.longrepr, str):
         return None
     full = str(error)
     for text in (full, full.replace(f"{item.config.rootpath}/", "")):
