@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
 
 Upcoming = Callable[[Suite[Any], Case[Any], int], Iterable[Case[Any]]]
-"""(suite, case, how many) → the cases of the same suite that this process will certainly run next."""
+"""(suite, case in hand, how many) → cases of the suite that this process will certainly ask next, in order.
+
+The case in hand is the first of them, unless nothing may be asked ahead while it is its turn.
+"""
 
 
 def nothing_upcoming(suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
     """For a process that knows nothing of the order of its cases."""
-    return ()
+    return (case,)
 
 
 class Ahead:
@@ -62,9 +65,8 @@ class Ahead:
     ) -> Iterator[tuple[Case[Any], int]]:
         """The case in hand and those after it, each with the numbers of its runs still to come."""
         runs = self._runtime.runs(suite)
-        yield from ((case, number) for number in range(run, runs))
-        for other in self.upcoming(suite, case, width - 1):
-            yield from ((other, number) for number in range(runs))
+        for other in self.upcoming(suite, case, width):
+            yield from ((other, number) for number in range(run if other is case else 0, runs))
 
     def _submit(self, suite: Suite[Any], case: Case[Any], width: int) -> Future[Any]:
         if self._threads is None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.driving_plan import write_plan
-from pytest_mcpeval.items import CaseFailed, CaseItem, samples_key
-from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.foreseeing import SetUpsOfTheProject, may_be_set_aside
+from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key
+from pytest_mcpeval.kinds.base import Case, Suite, TargetError
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import suggestion
@@ -25,6 +26,8 @@ from pytest_mcpeval.settings import Inconclusive
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"
+ONCE_ATTRIBUTE = "mcpeval_once"
+"""On a report, a problem to tell in full once: its identity, its text in the report, and that in short."""
 
 AVAILABLE_FIXTURES = re.compile(r"available fixtures: (.*)")
 """Where pytest lists the names: there is no other way to ask it."""
@@ -40,12 +43,15 @@ class Executor:
     file); otherwise only the very next item is known to run here.
     """
 
-    def __init__(self, runtime: Runtime, *, whole_files: bool, is_worker: bool) -> None:
+    def __init__(
+        self, runtime: Runtime, set_ups: SetUpsOfTheProject, *, whole_files: bool, is_worker: bool
+    ) -> None:
         self.runtime = runtime
+        self._set_ups = set_ups
         self.is_worker = is_worker
         self._whole_files = whole_files
         self._items: list[pytest.Item] = []
-        self._cases: list[tuple[Suite[Any], Case[Any]]] = []
+        self._cases: list[tuple[CaseItem, Case[Any]]] = []
         self._places: dict[tuple[str, str], int] = {}
         self._at_hand: tuple[pytest.Item | None, ...] = ()
         self._unsent_selections: str | None = None
@@ -60,9 +66,9 @@ class Executor:
             return
         self._items = session.items
         self._cases = [
-            (item.suite, case) for item in session.items if isinstance(item, CaseItem) for case in item.cases
+            (item, case) for item in session.items if isinstance(item, CaseItem) for case in item.cases
         ]
-        self._places = {(suite.key, case.id): index for index, (suite, case) in enumerate(self._cases)}
+        self._places = {(item.suite.key, case.id): index for index, (item, case) in enumerate(self._cases)}
         listed = self.selections()
         self.runtime.selected = {selection.suite: selection.selected for selection in listed}
         self._unsent_selections = selections_to_json(listed) if listed else None
@@ -85,13 +91,20 @@ class Executor:
             item.prepare()
 
     def _upcoming(self, suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
+        if self._at_hand and self._at_hand[0] is not None and self._set_ups.affect(self._at_hand[0]):
+            return ()
         if self._whole_files:
-            start = self._places[suite.key, case.id] + 1
-            return [other for owner, other in self._cases[start : start + count] if owner is suite]
-        here = [item for item in self._at_hand if isinstance(item, CaseItem) and item.suite is suite]
-        cases = [other for item in here for other in item.cases]
-        following = dropwhile(lambda other: other is not case, cases)
-        return islice(following, 1, count + 1)
+            start = self._places[suite.key, case.id]
+            coming = self._cases[start : start + count]
+        else:
+            here = [item for item in self._at_hand if isinstance(item, CaseItem)]
+            cases = [(item, other) for item in here for other in item.cases]
+            coming = list(islice(dropwhile(lambda entry: entry[1] is not case, cases), count))
+        return [
+            other
+            for item, other in coming
+            if other is case or (item.suite is suite and not may_be_set_aside(item))
+        ]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -101,6 +114,11 @@ class Executor:
         report = yield
         if (problem := _unknown_fixture(item, call, report)) is not None:
             report.longrepr = problem
+        elif (error := _not_ready(item, call)) is not None:
+            # In a set-up, pytest does not ask the item for the words.
+            report.longrepr = str(error)
+        if (once := _told_once(item, call, report)) is not None:
+            setattr(report, ONCE_ATTRIBUTE, once)
         samples = _samples_of(item, call, report)
         if samples:
             samples = _as_reported(samples, report)
@@ -131,6 +149,28 @@ def _unknown_fixture(item: pytest.Item, call: pytest.CallInfo[None], report: pyt
     message = f"fixture {name!r} not found{suggestion(name, known)}; pytest --fixtures lists what there is"
     document = item.suite.document
     return item.runtime.described(DataFileError([document.problem(*case.keys, "fixtures", message=message)]))
+
+
+def _not_ready(item: pytest.Item, call: pytest.CallInfo[None]) -> BaseException | None:
+    """Why the target of a case is not there."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    return error if isinstance(item, CaseItem) and isinstance(error, NOT_READY) else None
+
+
+def _told_once(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> tuple[str, str, str] | None:
+    """The problem of a target that the text of a report tells, and that other reports may tell as well."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    while isinstance(error, TargetError) and isinstance(error.__cause__, NOT_READY):
+        error = error.__cause__
+    if not isinstance(error, NOT_READY) or not isinstance(report.longrepr, str):
+        return None
+    full = str(error)
+    for text in (full, full.replace(f"{item.config.rootpath}/", "")):
+        if text in report.longrepr:
+            return full, text, error.in_short
+    return None
 
 
 def _samples_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> list[Sample]:

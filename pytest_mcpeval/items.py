@@ -65,6 +65,10 @@ class CaseFailed(Exception):  # noqa: N818 (a verdict, not an incident)
     """A case, or one of a batch, whose target answered and was wrong; the text is for people."""
 
 
+NOT_READY = (ServerStartError, ServerConfigError, TargetError)
+"""What is evaluated could not be made ready, or is not there any more: told in words, without traceback."""
+
+
 class SetAsideByTargetError(Exception):
     """What is evaluated raised an outcome of pytest, which only a mark may give a case."""
 
@@ -115,20 +119,10 @@ class CaseItem(pytest.Function):
         Not in `setup`: a fixture that fails would then be shown with the inside of pytest around it.
         """
         self._hide()
-        problem = self._problem_of_target()
-        if problem is not None:
-            # In a set-up pytest asks no item for the words: an outcome without traceback is the public way.
-            pytest.fail(problem, pytrace=False)
-
-    def _problem_of_target(self) -> str | None:
         kind = self.runtime.kind(self.suite.kind)
         self.runtime.fixtures = {name: self.funcargs[name] for name in self.cases[0].fixtures}
-        try:
-            for case in self.cases:
-                kind.prepare(self.suite, case, self.runtime)
-        except (ServerStartError, ServerConfigError, TargetError) as error:
-            return str(error)
-        return None
+        for case in self.cases:
+            kind.prepare(self.suite, case, self.runtime)
 
     def run_case(self) -> None:
         """Ask, judge, and raise when a case failed."""
@@ -172,7 +166,7 @@ class CaseItem(pytest.Function):
         """What a person sees: words and data for our own failures, a traceback for everything else."""
         if isinstance(excinfo.value, DataFileError):
             return self.runtime.described(excinfo.value)
-        if isinstance(excinfo.value, (CaseFailed, ServerStartError, ServerConfigError, TargetError)):
+        if isinstance(excinfo.value, (CaseFailed, *NOT_READY)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +14,7 @@ import pytest
 from pytest_mcpeval.evaluation import Evaluation, SessionState
 from pytest_mcpeval.executing import (
     LABEL_ATTRIBUTE,
+    ONCE_ATTRIBUTE,
     OUTCOME_ATTRIBUTE,
     SELECTIONS_ATTRIBUTE,
 )
@@ -27,6 +27,7 @@ from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE
+from pytest_mcpeval.settings import ONLY_SHOWING
 from pytest_mcpeval.text import visible
 
 GATE_ATTRIBUTE = "mcpeval_gate"
@@ -41,14 +42,6 @@ GATE_OUTCOMES: dict[Verdict, Outcome] = {
 
 Phase = Literal["setup", "call", "teardown"]
 PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """What differs between runs of the same thing."""
-
-    started: str
-    seconds: float
 
 
 class Reporter:
@@ -69,6 +62,8 @@ class Reporter:
         self._collection_errors = 0
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
+        self._told: set[str] = set()
+        self._unwritten: dict[Path, str] = {}
         if runtime.settings.report_directory is not None:
             _make_writable(runtime.settings.report_directory, "--mcpeval-report")
         if runtime.settings.sarif_file is not None:
@@ -77,6 +72,7 @@ class Reporter:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the samples off a report, and colour its text."""
+        self._tell_once(report)
         selections = getattr(report, SELECTIONS_ATTRIBUTE, None)
         if selections is not None:
             self.ledger.add_selections(selections)
@@ -84,10 +80,26 @@ class Reporter:
         if samples is not None:
             self.ledger.add_samples(samples)
             if isinstance(report.longrepr, str):
-                report.longrepr = FailureText(report.longrepr)  # type: ignore[assignment]
+                path, line, _ = report.location
+                place = (path, 0 if line is None else line + 1)
+                report.longrepr = FailureText(report.longrepr, *place)  # type: ignore[assignment]
         elif report.when not in PHASES and not _was_interrupted(getattr(report, "node", None)):
             # What xdist reports of an item whose worker died has no phase.
             self._crashed.add(report.nodeid)
+
+    def _tell_once(self, report: pytest.TestReport) -> None:
+        """Put a problem in short that another report has told.
+
+        Decided here and not where the problem arises: not every report is shown, such as that of an expected
+        failure, and what arises in each of several workers is shown once.
+        """
+        once = getattr(report, ONCE_ATTRIBUTE, None)
+        if once is None or not report.failed:
+            return
+        problem, text, in_short = once
+        if problem in self._told:
+            report.longrepr = report.longreprtext.replace(text, in_short)
+        self._told.add(problem)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count what could not be collected: such a run has no verdict on quality."""
@@ -173,9 +185,9 @@ class Reporter:
             return
         if self.evaluation is None:
             self._finish(session, is_complete=False)
-        if session.exitstatus == pytest.ExitCode.OK and self._is_red():
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._write_reports()
+        if session.exitstatus == pytest.ExitCode.OK and (self._is_red() or self._unwritten):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _is_red(self) -> bool:
         return self.evaluation is not None and self.evaluation.verdict in ("failed", "error")
@@ -226,30 +238,40 @@ class Reporter:
             self.config.hook.pytest_runtest_logreport(report=_gate_report(gate, nodeid, location, when))
 
     def _write_reports(self) -> None:
+        """Write each report that can be written: what a disk refuses must not cost the summary."""
         if self.evaluation is None:
             return
+        for path, write in self._reports(self.evaluation):
+            try:
+                write(path)
+            except OSError as error:
+                self._unwritten[path] = error.strerror or str(error)
+
+    def _reports(self, evaluation: Evaluation) -> Iterator[tuple[Path, Callable[[Path], None]]]:
         if (file := self.runtime.settings.sarif_file) is not None:
             from pytest_mcpeval.reports import sarif
 
-            sarif.write(file, self.evaluation)
-        directory = self.runtime.settings.report_directory
-        if directory is None:
-            return
-        facts = RunFacts(_timestamp(self._started), time.time() - self._started)
-        from pytest_mcpeval.reports import json_report, markdown
+            yield file, lambda path: sarif.write(path, evaluation)
+        if (directory := self.runtime.settings.report_directory) is not None:
+            from pytest_mcpeval.reports import json_report, markdown
 
-        json_report.write(directory / "report.json", self.evaluation, facts.started, facts.seconds)
-        markdown.write(directory / "report.md", self.evaluation, facts.started, facts.seconds)
+            started, seconds = _timestamp(self._started), time.time() - self._started
+            yield (
+                directory / "report.json",
+                lambda path: json_report.write(path, evaluation, started, seconds),
+            )
+            yield directory / "report.md", lambda path: markdown.write(path, evaluation, started, seconds)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the tables, the gates, and where the reports are."""
         if self.evaluation is not None:
-            terminal.print_summary(terminalreporter, self.evaluation, self.runtime.settings.report_directory)
+            directory = self.runtime.settings.report_directory
+            terminal.print_summary(terminalreporter, self.evaluation, directory, self._unwritten)
 
 
 def _only_shows(config: pytest.Config) -> bool:
     """Whether no case runs: pytest lists items, or what it sets up for them."""
-    return any(config.getoption(name, False) for name in ("collectonly", "setuponly", "setupplan"))
+    return any(config.getoption(name, False) for name in ONLY_SHOWING)
 
 
 def _was_interrupted(worker: object) -> bool:
@@ -283,7 +305,7 @@ def _gate_report(
         if outcome == "skipped":
             longrepr = (gate.suite, 0, gate.message)
         elif outcome == "failed":
-            longrepr = FailureText(gate.message)
+            longrepr = FailureText(gate.message, gate.suite)
     report = pytest.TestReport(
         nodeid=nodeid,
         location=location,

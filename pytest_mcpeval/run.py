@@ -12,6 +12,7 @@ import pytest
 from pytest_mcpeval.browser.announcing import keep_standard_error
 from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
+from pytest_mcpeval.foreseeing import SetUpsOfTheProject
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.python_judging import PythonCases
@@ -48,7 +49,10 @@ def take_part(config: pytest.Config) -> None:
     _add_datasets_to_testpaths(config, runtime)
     if role != "controller":
         config.pluginmanager.register(DataFileCollectors(runtime), "mcpeval-collectors")
-        executor = Executor(runtime, whole_files=runs_whole_files(config), is_worker=role == "worker")
+        set_ups = SetUpsOfTheProject(config.pluginmanager)
+        config.pluginmanager.register(set_ups, "mcpeval-set-ups")
+        whole_files = runs_whole_files(config)
+        executor = Executor(runtime, set_ups, whole_files=whole_files, is_worker=role == "worker")
         config.pluginmanager.register(executor, "mcpeval-executor")
         selector = Selector(runtime.settings, is_worker=role == "worker")
         config.pluginmanager.register(selector, "mcpeval-selector")

@@ -28,6 +28,9 @@ from pytest_mcpeval.root_directory import values_that_move
 
 Inconclusive = Literal["fail", "skip"]
 
+ONLY_SHOWING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
+"""Options of pytest with which no case runs; --setup-plan implies --setup-only."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -82,7 +85,7 @@ def settings_from(config: pytest.Config) -> Settings:
         concurrency=config.getoption("mcpeval_concurrency"),
         runs=config.getoption("mcpeval_runs"),
         overrides={**_overrides(config), "agent": {"options": run}},
-        bless=config.getoption("mcpeval_bless"),
+        bless=_bless(config),
         report_directory=config.invocation_params.dir / report if report else None,
         sarif_file=config.invocation_params.dir / sarif if sarif else None,
         cache_directory=_cache_directory(config),
@@ -143,6 +146,16 @@ def _retriever(config: pytest.Config) -> dict[str, Any]:
         return {"retriever": retriever_from_text(text, config.invocation_params.dir)}
     except ValueError as error:
         raise pytest.UsageError(f"--mcpeval-retriever: {error}") from None
+
+
+def _bless(config: pytest.Config) -> bool:
+    found = next((option for name, option in ONLY_SHOWING.items() if config.getoption(name, False)), None)
+    wanted: bool = config.getoption("mcpeval_bless")
+    if wanted and found:
+        raise pytest.UsageError(
+            f"--mcpeval-bless has no effect with {found}: no case runs, so nothing is measured"
+        )
+    return wanted
 
 
 def _session_options(config: pytest.Config) -> SessionOptions:

@@ -117,6 +117,12 @@ class SettingsFile:
 class TargetError(Exception):
     """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people."""
 
+    @property
+    def in_short(self) -> str:
+        """The text for those who have read it in full: one line."""
+        first, _, rest = str(self).partition("\n")
+        return f"{first} (reported above)" if rest else first
+
 
 class Kind(KindShape, Generic[SpecT]):
     """A family of suites. File → case → sample → metrics → gates → tables, one method for each step."""

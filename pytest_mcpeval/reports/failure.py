@@ -8,19 +8,26 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Crash:
-    """The one line that pytest shows in its short summary and junit in ``message``."""
+    """The one line that pytest shows in its short summary and junit in ``message``; whole with ``--tb=line``.
+
+    ``lineno`` is 0 where the failure is that of no line.
+    """
 
     message: str
     path: str = ""
     lineno: int = 0
 
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.lineno}" if self.lineno else self.path
+        return f"{place}: {self.message}" if place else self.message
+
 
 class FailureText:
-    """A failure in words. Lines that begin with ✗ are red, with ✓ green, with ? yellow."""
+    """A failure in words, and where it is. Lines that begin with ✗ are red, with ✓ green, with ? yellow."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, path: str = "", lineno: int = 0) -> None:
         self.text = text
-        self.reprcrash = Crash(text.partition("\n")[0])
+        self.reprcrash = Crash(text.partition("\n")[0], path, lineno)
 
     def __str__(self) -> str:
         return self.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 FIGURES_WIDTH = 30
 """Columns left to the right of names."""
 LONGEST_NAME = 70
+REPORTS = ("report.json", "report.md")
 SHOWN_TOLERATED = 20
 SHOWN_INCONCLUSIVE = 5
 MARKUP: dict[Tone, dict[str, bool]] = {
@@ -34,14 +35,20 @@ VERDICT_TONES: dict[Verdict, Tone] = {"passed": "good", "not_evaluated": "fair",
 
 
 def print_summary(
-    reporter: pytest.TerminalReporter, evaluation: Evaluation, report_directory: Path | None
+    reporter: pytest.TerminalReporter,
+    evaluation: Evaluation,
+    report_directory: Path | None,
+    unwritten: Mapping[Path, str],
 ) -> None:
-    """Print the section; with ``-q`` totals in a line, gates that did not pass, and notes."""
+    """Print the section; with ``-q`` totals in a line, gates that did not pass, and notes.
+
+    ``unwritten`` are the reports that could not be written, each with the reason.
+    """
     quiet = reporter.config.get_verbosity() < 0
     gates = [gate for gate in evaluation.gates if not quiet or gate.verdict != "passed"]
     tables = [table for table in evaluation.tables if table.rows]
     inconclusive = reporter.getreports("inconclusive")
-    if not (tables or gates or evaluation.notes or report_directory or inconclusive):
+    if not (tables or gates or evaluation.notes or report_directory or unwritten or inconclusive):
         return
     section = _Section(reporter)
     if quiet:
@@ -55,13 +62,19 @@ def print_summary(
     section.gates(gates)
     for note in evaluation.notes:
         reporter.write_line(visible(note))
+    here = reporter.config.invocation_params.dir
     if report_directory is not None:
-        here = reporter.config.invocation_params.dir
-        inside = report_directory.is_relative_to(here)
-        shown = report_directory.relative_to(here) if inside else report_directory
-        reporter.write_line(f"reports: {shown / 'report.json'} and report.md")
+        names = [name for name in REPORTS if report_directory / name not in unwritten]
+        if names:
+            reporter.write_line(f"reports: {_short(report_directory, here) / ' and '.join(names)}")
+    for path, reason in unwritten.items():
+        reporter.write_line(visible(f"ERROR: cannot write {_short(path, here)}: {reason}"), red=True)
     if not quiet:
         section.verdict(evaluation.verdict)
+
+
+def _short(path: Path, here: Path) -> Path:
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 class _Section:

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,6 @@ class Connections:
         self._opening: dict[ServerDefinition, threading.Lock] = {}
         self._warm: dict[ServerDefinition, Connection] = {}
         self._failed: dict[ServerDefinition, ServerStartError] = {}
-        self._misdefined: set[ServerDefinition] = set()
         self._opened: list[Connection] = []
         self._thread: ConnectionThread | None = None
         self._closed = False
@@ -59,8 +59,8 @@ class Connections:
         ``fresh`` gives a private one, which the caller closes.
 
         Raises:
-            ServerConfigError: No such server, or its definition cannot be used; the second time in short.
-            ServerStartError: It would not start. That is tried once; then the error is ``repeated``.
+            ServerConfigError: No such server, or its definition cannot be used.
+            ServerStartError: It would not start. That is tried once.
         """
         definition = self._named(server) if isinstance(server, str) else server
         with self._lock:
@@ -83,17 +83,13 @@ class Connections:
             del self._warm[definition]
             warm.start_close()
         if definition in self._failed:
-            raise self._failed[definition].again()
+            # A copy: one error raised in several threads would gather the traceback of each.
+            raise copy(self._failed[definition])
         try:
+            # A definition that cannot be used is tried each time: the variable may be set meanwhile.
             connection = self._open(definition)
         except ServerStartError as error:
             self._failed[definition] = error
-            raise
-        except ServerConfigError as error:
-            # Tried each time, unlike a start: the variable may be set meanwhile.
-            if definition in self._misdefined:
-                raise error.again() from None
-            self._misdefined.add(definition)
             raise
         if not fresh:
             self._warm[definition] = connection

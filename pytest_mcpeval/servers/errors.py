@@ -30,17 +30,17 @@ class ServerConfigError(Exception):
         super().__init__(f"{problem}: {advice}" if advice else problem)
         self._problem = problem
 
-    def again(self) -> ServerConfigError:
-        """The same problem for the next one who asks, who needs no advice any more."""
-        return ServerConfigError(f"{self._problem} (reported above)")
+    @property
+    def in_short(self) -> str:
+        """The text for those who have read it in full."""
+        return f"{self._problem} (reported above)"
 
 
 class ServerStartError(Exception):
     """A server could not be started or reached.
 
     ``command`` is the command line or URL, without secrets. ``exit_code`` is None when the server is not a
-    process or has not ended; a negative one is the signal that killed it. ``repeated`` is True when an
-    earlier call already reported the failure: the text is then one line.
+    process or has not ended; a negative one is the signal that killed it.
     """
 
     __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
@@ -54,7 +54,6 @@ class ServerStartError(Exception):
         origin: str = "",
         exit_code: int | None = None,
         stderr_tail: str = "",
-        repeated: bool = False,
     ) -> None:
         super().__init__(server, reason)
         self.server = server
@@ -63,23 +62,13 @@ class ServerStartError(Exception):
         self.origin = origin
         self.exit_code = exit_code
         self.stderr_tail = stderr_tail
-        self.repeated = repeated
 
-    def again(self) -> ServerStartError:
-        """The same failure for the next one who asks, who needs one line only."""
-        return ServerStartError(
-            self.server,
-            self.reason,
-            command=self.command,
-            origin=self.origin,
-            exit_code=self.exit_code,
-            stderr_tail=self.stderr_tail,
-            repeated=True,
-        )
+    @property
+    def in_short(self) -> str:
+        """The text for those who have read it in full: one line."""
+        return visible(f"server {self.server!r} did not start (reported above): {self.reason}")
 
     def __str__(self) -> str:
-        if self.repeated:
-            return f"server {self.server!r} did not start (reported above): {self.reason}"
         return visible("\n".join(self._lines()))
 
     def _lines(self) -> list[str]:

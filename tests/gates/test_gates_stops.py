@@ -222,3 +222,10 @@ def test_nothing_is_judged_when_only_collecting(project: Project) -> None:
     assert run.status == 0
     assert "gates" not in run.out
     assert not list((project.path / "report").iterdir())
+
+
+@pytest.mark.parametrize("option", ["--collect-only", "--setup-plan"])
+def test_nothing_can_be_blessed_when_no_case_runs(project: Project, option: str) -> None:
+    run = project.run(option, "--mcpeval-bless", "datasets")
+    assert run.status == 4
+    assert f"--mcpeval-bless has no effect with {option}: no case runs, so nothing is measured" in run.err

@@ -77,6 +77,29 @@ def test_quiet_shows_totals_in_one_line_and_failed_gates(project: Project) -> No
     assert "By tool" not in run.out
 
 
+MARKED = """
+import pytest
+
+@pytest.mark.mcpeval_checks(contains="zz")
+def test_marked():
+    return "abc"
+"""
+
+
+def test_the_line_of_a_failure_says_where_it_is(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write("test_marked.py", MARKED)
+    project.suite("s.yaml", failing("a"), gates={"average_confidence": 50})
+    run = project.run("--tb=line", "test_marked.py", "datasets")
+    placed = [line for line in run.lines if re.match(r"(test_marked|datasets/s)\S+: ", line)]
+    assert placed == [
+        'test_marked.py:4: contains: missing "zz"',
+        'datasets/s.yaml:6: contains: missing "goodbye"',
+        "datasets/s.yaml: no case reported a value; wanted at least 50 %",
+    ]
+    assert "Crash" not in run.out
+
+
 def test_verbose_shows_words_for_tolerated_cases(verbose: Run) -> None:
     assert verbose.line_with("datasets/gated.yaml::a-2 TOLERATED")
     assert verbose.line_with("datasets/gated.yaml::a-1 PASSED")
@@ -184,6 +207,25 @@ def test_a_report_directory_that_cannot_be_written_is_said_at_once(project: Proj
     assert run.status == 4
     assert re.search(r"ERROR: --mcpeval-report: cannot write into .*taken: File exists\.", run.err)
     assert "passed" not in run.out
+
+
+def test_a_report_that_cannot_be_written_at_the_end_costs_nothing_else(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.suite("s.yaml", case("a"), gates={"pass_rate": 1})
+    for taken in ("report/report.json", "scan.sarif"):
+        (tmp_path / taken).mkdir(parents=True)
+    run = project.run("--mcpeval-report=report", "--mcpeval-sarif=scan.sarif")
+    assert run.status == 1
+    assert "Traceback" not in run.out + run.err
+    assert run.last_line.startswith("2 passed in"), run.out
+    section = run.section()
+    assert any("s.yaml::gates::pass_rate" in line for line in section)
+    assert [line for line in section if line.startswith(("reports:", "ERROR"))] == [
+        "reports: report/report.md",
+        "ERROR: cannot write scan.sarif: Is a directory",
+        "ERROR: cannot write report/report.json: Is a directory",
+    ]
+    assert (tmp_path / "report" / "report.md").is_file()
 
 
 def test_without_the_option_no_report_is_written(wide: tuple[Run, set[str]]) -> None:

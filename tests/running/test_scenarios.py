@@ -288,9 +288,58 @@ async def alone(place: str) -> str:
 """
 
 
+CONFTESTS = {
+    "autouse": """
+import pytest
+
+@pytest.fixture(autouse=True)
+def each(monkeypatch):
+    pass
+""",
+    "renamed": """
+import pytest
+
+@pytest.fixture(autouse=True, name="by_another_name")
+def each():
+    pass
+""",
+    "hook": "def pytest_runtest_setup(item):\n    pass\n",
+    "per-file": """
+import pytest
+
+@pytest.fixture(autouse=True, scope="module")
+def each():
+    pass
+""",
+}
+
+INSTALLED = """
+import pytest
+
+@pytest.fixture(autouse=True)
+def of_a_plugin(tmp_path):
+    pass
+
+def pytest_runtest_setup(item):
+    pass
+"""
+
+
+def install(project: Project, plugin: str, text: str) -> str:
+    """Put a plugin on the path as pip does; what PYTHONPATH has to be."""
+    project.write(f"site/{plugin}.py", text)
+    project.write(
+        f"site/{plugin}-1.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {plugin}\nVersion: 1\n"
+    )
+    project.write(f"site/{plugin}-1.dist-info/entry_points.txt", f"[pytest11]\n{plugin} = {plugin}\n")
+    return os.pathsep.join([str(project.path / "site"), os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
+
+
 def test_cases_that_may_not_run_ahead_do_not(tmp_path: Path) -> None:
+    """Nor those for which the project prepares something; what an installed plugin does is no matter."""
     project = Project.at(tmp_path)
     project.write("server.py", ALONE)
+    path = install(project, "preparing", INSTALLED)
     fields: dict[str, dict[str, Any]] = {
         "ahead": {},
         "stateful": {"stateful": True},
@@ -301,10 +350,81 @@ def test_cases_that_may_not_run_ahead_do_not(tmp_path: Path) -> None:
     for name, more in fields.items():
         case = {"tool": "alone", "input": {"place": name}, "expected": expected, **more}
         project.suite(f"{name}.yaml", *({"id": f"c{n}", **case} for n in range(3)), concurrency=16)
-    run = project.run("--mcpeval-report", "report")
-    outcomes = {name: {found["outcome"] for found in cases(run, name).values()} for name in fields}
+    for name, text in CONFTESTS.items():
+        project.write(f"datasets/{name}/conftest.py", text)
+        case = {"tool": "alone", "input": {"place": name}, "expected": expected}
+        project.suite(f"{name}/s.yaml", *({"id": f"c{n}", **case} for n in range(3)), concurrency=16)
+    run = project.run("--mcpeval-report", "report", PYTHONPATH=path)
+    suites = [*fields, *(f"{name}/s" for name in CONFTESTS)]
+    outcomes = {name: {found["outcome"] for found in cases(run, name).values()} for name in suites}
     assert "failed" in outcomes.pop("ahead")
-    assert outcomes == {"stateful": {"passed"}, "fresh": {"passed"}, "fixtures": {"passed"}}
+    assert "failed" in outcomes.pop("per-file/s")
+    assert outcomes == {name: {"passed"} for name in outcomes}
+
+
+NOTED = """
+import os
+from pathlib import Path
+
+from mcp.server import MCPServer
+
+server = MCPServer("noted", log_level="ERROR")
+
+@server.tool(structured_output=False)
+def note(name: str) -> str:
+    Path("asked", name).touch()
+    return name
+
+@server.tool(structured_output=False)
+def state() -> str:
+    return Path("state.txt").read_text()
+"""
+
+ADDS_MARKS = """
+import pytest
+
+MARKS = {
+    "by-hook": [pytest.mark.skip(reason="x")],
+    "by-words": [pytest.mark.skipif("True", reason="x")],
+    "not-run": [pytest.mark.xfail(run=False)],
+    "holds-not": [pytest.mark.skipif(False, reason="x"), pytest.mark.xfail(strict=False)],
+}
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for mark in MARKS.get(item.name, ()):
+            item.add_marker(mark)
+"""
+
+
+def note_cases(*names: str, **marks: Any) -> list[Case]:
+    def of(name: str) -> Case:
+        expected = {"validations": [{"type": "equals", "value": name}]}
+        fields = {"marks": marks[name]} if name in marks else {}
+        return {"id": name, "tool": "note", "input": {"name": name}, "expected": expected, **fields}
+
+    return [of(name) for name in names]
+
+
+@pytest.mark.parametrize("arguments", [[], ["-n2"]], ids=["serial", "n2"])
+def test_a_case_that_is_skipped_is_never_asked(tmp_path: Path, arguments: list[str]) -> None:
+    project = Project.at(tmp_path)
+    project.write("server.py", NOTED)
+    project.write("conftest.py", ADDS_MARKS)
+    (tmp_path / "asked").mkdir()
+    condition = {"name": "PATH", "reason": "x"}
+    cases = note_cases(
+        *("first", "skipped", "by-env", "env-not", "by-hook", "by-words", "not-run", "holds-not", "last"),
+        **{
+            "skipped": {"skip": "it destroys data"},
+            "by-env": {"skipif_env": [condition]},
+            "env-not": {"skipif_env": [{**condition, "when": "unset"}]},
+        },
+    )
+    project.suite("s.yaml", *cases, concurrency=16)
+    run = project.run(*arguments)
+    assert run.last_line.startswith("3 passed, 4 skipped, 1 xfailed, 1 xpassed in"), run.out
+    assert {path.name for path in (tmp_path / "asked").iterdir()} == {"first", "env-not", "holds-not", "last"}
 
 
 @pytest.fixture(scope="module")

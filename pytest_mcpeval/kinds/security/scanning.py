@@ -140,7 +140,7 @@ def connect_all(suite: ScanSuite, spec: ScanSpec, connect: Connect) -> None:
         try:
             connect(suite.servers[other])
         except ServerStartError as error:
-            raise TargetError(f"{_kept_from(spec, other)}:\n{error}") from None
+            raise TargetError(f"{_kept_from(spec, other)}:\n{error}") from error
 
 
 def _kept_from(spec: ScanSpec, other: str) -> str:
