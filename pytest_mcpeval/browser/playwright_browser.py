@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 CONSOLE_LINES = 2_000
 LAUNCH_MS = 30_000
+GONE_SECONDS = 1.0
+"""How long Playwright has, when the browser has gone, to end the call in hand itself."""
 STATIC = ("image", "stylesheet", "font", "media", "script", "manifest", "texttrack")
 
 
@@ -102,6 +105,7 @@ class PlaywrightBrowser:
 
         try:
             self._playwright = sync_playwright().start()
+            end_calls = _ender_of_calls()
             self._chromium = self._playwright.chromium.launch(
                 executable_path=self._executable,
                 headless=not self._headed,
@@ -111,6 +115,7 @@ class PlaywrightBrowser:
         except (Error, OSError) as error:
             self.close()
             raise BrowserError(f"{self._executable} does not start: {launch_words(str(error))}") from None
+        self._chromium.on("disconnected", lambda _: end_calls())
         self._watchdog = Watchdog(_process_id(self._chromium))
         self.name = f"Chromium {self._chromium.version} (Playwright)"
         return self._chromium
@@ -121,11 +126,31 @@ class PlaywrightBrowser:
         playwright, self._playwright = self._playwright, None
         # Either may be gone already: crashed, or killed.
         if chromium is not None:
-            with suppress(Exception):
+            with suppress(Exception, asyncio.CancelledError):
                 chromium.close()
         if playwright is not None:
-            with suppress(Exception):
+            with suppress(Exception, asyncio.CancelledError):
                 playwright.stop()
+
+
+def _ender_of_calls() -> Callable[[], None]:
+    """What ends every call that waits in this thread's Playwright, a little later.
+
+    The answer to a call may be lost when the browser dies in the middle of it: a reply that speaks of
+    something which has gone is dropped, and the call would wait for ever.
+    """
+    loop = asyncio.get_running_loop()
+    # Those that carry the connection go on.
+    lasting = asyncio.all_tasks(loop)
+
+    def end() -> None:
+        for task in asyncio.all_tasks(loop) - lasting:
+            task.cancel()
+
+    def end_soon() -> None:
+        loop.call_later(GONE_SECONDS, end)
+
+    return end_soon
 
 
 def _process_id(chromium: Chromium) -> int:
@@ -158,7 +183,7 @@ class Watchdog:
 
 def _close(context: BrowserContext | None) -> None:
     if context is not None:
-        with suppress(Exception):
+        with suppress(Exception, asyncio.CancelledError):
             context.close()
 
 
@@ -213,11 +238,16 @@ class PlaywrightPage:
         """Errors of Playwright in our words; a call that takes longer than its own limit ends the browser."""
         from playwright.sync_api import Error
 
+        browser = self._context.browser
+        if browser is not None and not browser.is_connected():
+            raise PageError(f"{what}: the browser has gone")
         try:
             with self._watchdog.watching(seconds + COMMAND_SECONDS):
                 yield
         except Error as error:
             raise PageError(f"{what}: {words(error)}") from None
+        except asyncio.CancelledError:
+            raise PageError(f"{what}: the browser has gone") from None
 
     def navigate(self, url: str, timeout_ms: int) -> None:
         """Open a URL, until the page has loaded."""
@@ -226,7 +256,7 @@ class PlaywrightPage:
                 self.page.goto(url, timeout=timeout_ms)
         except PageError:
             # Commands would wait for a page that is still to come.
-            with suppress(Exception):
+            with suppress(Exception, asyncio.CancelledError):
                 self._context.new_cdp_session(self.page).send("Page.stopLoading")
             raise
 

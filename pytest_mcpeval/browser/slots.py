@@ -66,7 +66,8 @@ class SlotPool:
         directory = self._locks()
         started = time.monotonic()
         held = self._try_all(directory, hint)
-        if held is None:
+        is_full = held is None
+        if is_full:
             self._announce_wait()
             when_full()
         while held is None:
@@ -78,7 +79,8 @@ class SlotPool:
         self._last = slot
         self._shared = slot if shared else None
         try:
-            yield Lease(slot, time.monotonic() - started)
+            # Slow locks are no wait for others.
+            yield Lease(slot, time.monotonic() - started if is_full else 0.0)
         finally:
             self._shared = None
             # A process being started holds a copy until its program is loaded; closing ours does not free it.

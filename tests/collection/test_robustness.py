@@ -91,7 +91,9 @@ PROJECT_FILE: dict[str, Any] = {
         "other": {"command": "x", "args": ["-y"], "env": {"A": "b"}, "cwd": "."},
         "web": {"url": "http://localhost:1", "type": "sse", "headers": {"a": "b"}},
     },
-    "scenario": [{"files": ["*.json", "**"], "server": "tiny", "gates": {"pass_rate": 1}, "baseline": "x"}],
+    "scenario": [
+        {"files": ["*.json", "**"], "server": "tiny", "gates": {"pass_rate": 1}, "baseline": "x.json"}
+    ],
 }
 
 Place = tuple[str | int, ...]
