@@ -46,6 +46,7 @@ def problems(rule: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
         ({"path": "$.day", "gte": "2026-01-01", "lt": "2026-02-01"}, None),
         ({"path": "$.items[*].id", "in": [1, 2]}, None),
         ({"path": "$.items[0].name", "contains": "aB", "matches": "^a"}, None),
+        ({"path": "$.items[0].name", "contains": "b", "matches": "^A", "caseSensitive": True}, None),
         ({"path": "$.items[*].id", "value_type": "integer"}, None),
         ({"path": "$.items", "contains": {"id": 2, "name": None}, "length": 2}, None),
         ({"path": "$", "contains": "ok", "minLength": 3, "max_length": 3, "valueType": "object"}, None),
@@ -82,6 +83,11 @@ def test_json_path_holds(operators: dict[str, Any], message: str | None) -> None
         ({"path": "$.items", "min_length": 3}, None),
         ({"path": "$.day", "max_length": 3}, '$.day is "2026-01-31", not of length ≤ 3'),
         ({"path": "$.items[0].id", "matches": "1"}, '$.items[0].id is 1, not matching "1"'),
+        (
+            {"path": "$.items[0].name", "matches": "^a", "case_sensitive": True},
+            '$.items[0].name is "Ab", not matching "^a"',
+        ),
+        ({"path": "$.items[0].name", "contains": "B", "caseSensitive": True}, None),
         ({"path": "$.items[0].id", "contains": 1}, "$.items[0].id is 1, not containing 1"),
         ({"path": "$.day", "source": "structured"}, "the response has no structured content"),
     ],
@@ -138,6 +144,13 @@ def test_no_json_fails_negated_or_not(text: str) -> None:
 )
 def test_json_path_load_errors(parameters: dict[str, Any], path: str, message: str) -> None:
     assert problems({"type": "json_path", **parameters}) == [((path,), message)]
+
+
+def test_case_is_about_texts() -> None:
+    message = "caseSensitive is about contains and matches; remove it or add one of them"
+    assert problems({"type": "json_path", "path": "$", "equals": "a", "caseSensitive": True}) == [
+        ((), message)
+    ]
 
 
 def test_absence_stands_alone() -> None:

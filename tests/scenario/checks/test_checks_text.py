@@ -54,6 +54,12 @@ HUGE = "lorem ipsum " * 500_000 + "Needle"
         ({"type": "matches_regex", "pattern": r"a[^]b\/"}, "a\nb/", "passed", r'/a[^]b\// matches "a b/"'),
         ({"type": "matches_regex", "pattern": r"(?<q>['\"]).\k<q>"}, "'x'", "passed", None),
         ({"type": "matches_regex", "pattern": "é"}, "É", "passed", None),
+        ({"type": "matches_regex", "pattern": "é", "caseSensitive": True}, "É", "failed", "no match for /é/"),
+        ({"type": "matches_regex", "pattern": "[a-z]É", "case_sensitive": True}, "Aaé aÉ", "passed", None),
+        ({"type": "matches_regex", "pattern": r"ask\W"}, "asking", "failed", None),
+        ({"type": "matches_regex", "pattern": r"[\u0080-\uffff]"}, "risk", "failed", None),
+        ({"type": "matches_regex", "pattern": "ß"}, "ẞ", "failed", None),
+        ({"type": "matches_regex", "pattern": "[a-z]"}, "İ", "failed", None),
     ],
 )
 def test_text(rule: dict[str, Any], text: str, status: str, message: str | None) -> None:

@@ -54,7 +54,7 @@ def has_citation(parameters: NoParameters, response: Response) -> Verdict:
     match = found_in(compile_pattern(CITATION, ignore_case=False), response.text)
     return judged(
         match is not None,
-        f"cites {shortened(match[0])}" if match else "no citation such as [Source 1] or [1]",
+        f"cites {shortened(match.groups[0])}" if match else "no citation such as [Source 1] or [1]",
     )
 
 
@@ -102,7 +102,7 @@ def reported_number(text: str, key: str) -> Number | None:
     match = found_in(compile_pattern(NUMBER.format(key=key), ignore_case=False), text)
     if match is None:
         return None
-    digits = match[1]
+    digits = match.groups[1]
     number = int(digits) if digits.isdigit() else float(digits)
     if not math.isfinite(number):
         raise ValueError(f'"{key}": {digits[:20]} is too large')

@@ -43,6 +43,7 @@ class JsonPathOperators(TypedDict, total=False):
     not_equals: Any
     contains: Any
     matches: str
+    case_sensitive: bool
     gt: float | str
     gte: float | str
     lt: float | str
@@ -112,9 +113,10 @@ class Expect:
         """The text contains every value."""
         return self.check("contains_all", values=list(values))
 
-    def matches_regex(self, pattern: str) -> Expect:
+    def matches_regex(self, pattern: str, *, case_sensitive: bool = False) -> Expect:
         """The regular expression matches somewhere in the text."""
-        return self.check("matches_regex", pattern=pattern)
+        given = _given(case_sensitive=case_sensitive or UNSET)
+        return self.check("matches_regex", pattern=pattern, **given)
 
     def has_code_block(self, language: str | None = None) -> Expect:
         """The text has a fenced code block, of ``language`` when given."""

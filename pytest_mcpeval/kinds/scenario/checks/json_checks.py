@@ -10,7 +10,7 @@ from pytest_mcpeval.servers.response import Response
 
 from .json_values import PathText, Source, json_equal, json_of, nodes, shown
 from .metadata import trimmed
-from .operators import OPERATORS, is_number
+from .operators import CASE_SENSITIVE, OPERATORS, is_number
 from .parameters import Parameters
 from .registry import check_type
 from .text import Pattern
@@ -46,6 +46,7 @@ class JsonPathCheck(Parameters):
     not_equals: Any = None
     contains: Any = None
     matches: Pattern | None = None
+    case_sensitive: bool = False
     gt: Limit = None
     gte: Limit = None
     lt: Limit = None
@@ -57,9 +58,11 @@ class JsonPathCheck(Parameters):
     max_length: Size | None = None
 
     @model_validator(mode="after")
-    def _absence_stands_alone(self) -> Self:
+    def _no_key_is_idle(self) -> Self:
         if not self.exists and (self.count is not None or self.operators()):
             raise ValueError("exists: false leaves nothing to compare; remove it or the other operators")
+        if self.case_sensitive and not {"contains", "matches"} & self.operators().keys():
+            raise ValueError("caseSensitive is about contains and matches; remove it or add one of them")
         return self
 
     def operators(self) -> dict[str, Any]:
@@ -95,9 +98,10 @@ def json_path(parameters: JsonPathCheck, response: Response) -> Verdict:
     it: `{"result": "[1, 2]"}`. `source` picks one. Without operators at least one value must exist. `match`
     says which values must satisfy the operators: `all` (default; at least one must exist), `any`, or the
     `first`. Operators: `exists`, `count` (of selected values), `equals`, `not_equals`, `contains` (part of a
-    text in upper or lower case, member of an array, key of an object), `matches` (regular expression), `gt`,
+    text, member of an array, key of an object), `matches` (regular expression, as in `matches_regex`), `gt`,
     `gte`, `lt`, `lte` (numbers with numbers, texts with texts), `in`, `value_type`, `length`, `min_length`,
-    `max_length` (of texts, arrays and objects).
+    `max_length` (of texts, arrays and objects). For `matches`, and for `contains` in a text, upper and lower
+    case are the same unless `caseSensitive` is true; all other operators tell them apart.
     """
     selected = nodes(parameters.path, json_of(response, parameters.source))
     amount = (
@@ -120,7 +124,7 @@ def _judge_operators(parameters: JsonPathCheck, operators: dict[str, Any], selec
     if not selected:
         return failed(f"nothing at {parameters.path}", {"count": 0})
     considered = selected[:1] if parameters.match == "first" else selected
-    problems = [_problem(node, operators) for node in considered]
+    problems = [_problem(node, operators, parameters.case_sensitive) for node in considered]
     wrong = [problem for problem in problems if problem is not None]
     holds = len(wrong) < len(considered) if parameters.match == "any" else not wrong
     details = {"count": len(selected), "failing": len(wrong)}
@@ -130,9 +134,10 @@ def _judge_operators(parameters: JsonPathCheck, operators: dict[str, Any], selec
     return passed(f"{parameters.path} is {_wanted(operators)}", details)
 
 
-def _problem(node: Node, operators: dict[str, Any]) -> str | None:
+def _problem(node: Node, operators: dict[str, Any], case_sensitive: bool) -> str | None:
     location, found = node
-    broken = {name: wanted for name, wanted in operators.items() if not OPERATORS[name][1](found, wanted)}
+    known = CASE_SENSITIVE if case_sensitive else OPERATORS
+    broken = {name: wanted for name, wanted in operators.items() if not known[name][1](found, wanted)}
     return f"{shortened(location)} is {shown(found)}, not {_wanted(broken)}" if broken else None
 
 

@@ -40,7 +40,7 @@ def response_metadata(text: str) -> Metadata:
     """The metadata of the first ``<response_metadata>`` block that holds fenced JSON; never raises."""
     try:
         match = found_in(compile_pattern(BLOCK, ignore_case=False), text)
-        found = json.loads(trimmed(match[1])) if match else None
+        found = json.loads(trimmed(match.groups[1])) if match else None
     except (ValueError, RecursionError, TimeoutError):
         return Metadata()
     if not isinstance(found, Mapping):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from .javascript_regex import compile_pattern, found_in
@@ -27,16 +28,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _contains(found: Any, expected: Any) -> bool:
-    if isinstance(found, str):
-        return isinstance(expected, str) and expected.lower() in found.lower()
+def _contains(found: Any, expected: Any, case_sensitive: bool = False) -> bool:
+    if isinstance(found, str) and isinstance(expected, str):
+        return expected in found if case_sensitive else expected.lower() in found.lower()
     if isinstance(found, list):
         return any(json_equal(member, expected) for member in found)
     return isinstance(found, Mapping) and expected in found
 
 
-def _matches(found: Any, pattern: str) -> bool:
-    return isinstance(found, str) and found_in(compile_pattern(pattern), found) is not None
+def _matches(found: Any, pattern: str, case_sensitive: bool = False) -> bool:
+    compiled = compile_pattern(pattern, ignore_case=not case_sensitive)
+    return isinstance(found, str) and found_in(compiled, found) is not None
 
 
 def _ordered(compare: Operator) -> Operator:
@@ -69,3 +71,10 @@ OPERATORS: Mapping[str, tuple[str, Operator]] = {
     "max_length": ("of length ≤", _sized(lambda size, limit: bool(size <= limit))),
 }
 """By parameter name: the words for it, and the comparison."""
+
+CASE_SENSITIVE: Mapping[str, tuple[str, Operator]] = {
+    **OPERATORS,
+    "contains": ("containing", partial(_contains, case_sensitive=True)),
+    "matches": ("matching", partial(_matches, case_sensitive=True)),
+}
+"""The same where upper and lower case are told apart."""

@@ -34,6 +34,7 @@ class Values(Parameters):
 
 class MatchesRegex(Parameters):
     pattern: Pattern
+    case_sensitive: bool = False
 
 
 @check_type("contains", Contains)
@@ -71,11 +72,14 @@ def contains_all(parameters: Values, response: Response) -> Verdict:
 
 @check_type("matches_regex", MatchesRegex)
 def matches_regex(parameters: MatchesRegex, response: Response) -> Verdict:
-    """The regular expression `pattern` matches somewhere in the text, in upper or lower case.
+    """The regular expression `pattern` matches somewhere in the text.
 
-    Patterns have JavaScript's meaning. A search that takes longer than two seconds fails the check.
+    Upper and lower case are the same unless `caseSensitive` is true, by the rules of JavaScript's flag `i`.
+    Patterns have JavaScript's meaning; `(?ms)` in front sets the flags `m` and `s`. A pattern has the flag
+    `u` if it uses `\\p{…}` or `\\u{…}`, or begins with `(?u)`. A search that takes longer than two seconds
+    fails the check.
     """
-    match = found_in(compile_pattern(parameters.pattern), response.text)
+    match = found_in(compile_pattern(parameters.pattern, not parameters.case_sensitive), response.text)
     if match is None:
         return failed(f"no match for /{parameters.pattern}/")
-    return passed(f"/{parameters.pattern}/ matches {quoted(match[0])}")
+    return passed(f"/{parameters.pattern}/ matches {quoted(match.groups[0])}")
