@@ -18,7 +18,7 @@ CHAT = """<!doctype html>
 <script>
 const asked = new URLSearchParams(location.search), number = (name) => Number(asked.get(name) ?? 0);
 const input = document.querySelector("#input"), log = document.querySelector("#log");
-const started = Date.now();
+let presses = 0;
 console.log("chat is up");
 const say = (text, kind) => {
   const line = document.createElement("p");
@@ -29,7 +29,7 @@ const say = (text, kind) => {
 input.addEventListener("keydown", (event) => {
   if (event.key !== "Enter") return;
   event.preventDefault();
-  if (Date.now() - started < number("deaf")) return;
+  if (++presses <= number("deaf")) return;
   const text = input.value ?? input.textContent;
   if ("value" in input) input.value = ""; else input.textContent = "";
   say(text, "user");
@@ -45,7 +45,11 @@ TEXTAREA = '<textarea id="input"></textarea>'
 
 
 def chat(input_html: str = TEXTAREA, extra: str = "", script: str = "") -> str:
-    """A chat page; its query says how it behaves: ``deaf``, ``delay`` (milliseconds) and ``words``."""
+    """A chat page; its query says how it behaves.
+
+    ``deaf`` is how many times it ignores Enter, ``delay`` what its answer takes in milliseconds, and
+    ``words`` of how many messages that is.
+    """
     return CHAT % {"input": input_html, "extra": extra, "script": script}
 
 
@@ -61,7 +65,16 @@ PAGES = {
     "/cookie": chat(script='say(`cookie: ${document.cookie}`, "seen"); document.cookie = "seen=before";'),
     "/storage": chat(script='say(`user: ${localStorage.getItem("user")} ${document.cookie}`, "seen");'),
     "/form": '<form method="post" action="/posted"><input name="q"></form>',
-    "/endless": chat(script='input.addEventListener("keydown", () => { for (;;) {} });'),
+    "/endless": chat(
+        # The server is told, and answers, before the script begins that never ends.
+        script="""
+        input.addEventListener("input", () => {
+          const request = new XMLHttpRequest();
+          request.open("GET", "/typed", false);
+          request.send();
+        });
+        input.addEventListener("keydown", () => { for (;;) {} });"""
+    ),
     "/nothing": "<p>No input here.</p>",
     "/shadow": chat(
         extra="<my-panel></my-panel><template><p>unused</p></template>"

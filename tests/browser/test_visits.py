@@ -99,20 +99,30 @@ def test_the_first_visible_text_input_is_typed_into(visit: MakeVisit) -> None:
     assert "answer 1 to two words" in visit("/text", input="two words").answer
 
 
-def test_a_page_that_is_quiet_ends_the_wait(visit: MakeVisit) -> None:
-    ready = ResponseReady(dom_quiet_ms=700)
-    made = visit("/chat?words=6", response_wait_ms=60_000, response_ready=ready)
+STEADY = """
+let steady = 0;
+setInterval(() => { steady += 20; }, 20);
+performance.now = () => steady;
+"""
+"""The time of a page that stands still whenever the page does: a browser that is held up is no quiet page."""
+
+
+@by_one_driver
+def test_a_page_that_is_quiet_ends_the_wait(visit: MakeVisit, site: Site) -> None:
+    site.pages["/steady"] = chat(script=STEADY)
+    ready = ResponseReady(dom_quiet_ms=500)
+    made = visit("/steady?words=6", response_wait_ms=60_000, response_ready=ready)
     assert "answer 6" in made.answer
-    assert _seconds(made.result.started, made.result.ended) < 45
+    assert made.result.notes == ()
 
 
+@by_one_driver
 def test_a_new_match_of_a_selector_ends_the_wait(visit: MakeVisit, site: Site) -> None:
     site.pages["/greeting"] = chat(script='say("hello, I am an agent", "agent");')
     ready = ResponseReady(selector=".agent")
     made = visit("/greeting?delay=600", response_wait_ms=60_000, response_ready=ready)
     assert "answer 1" in made.answer
     assert made.result.notes == ()
-    assert _seconds(made.result.started, made.result.ended) < 45
 
 
 @by_one_driver
@@ -124,10 +134,10 @@ def test_the_bound_holds_when_no_answer_comes(visit: MakeVisit) -> None:
 
 
 def test_enter_is_pressed_again_when_the_page_ignored_it(visit: MakeVisit) -> None:
-    made = visit("/chat?deaf=1500")
+    made = visit("/chat?deaf=1")
     assert made.answer.count("answer 1 to hello") == 1
     [note] = made.result.notes
-    assert note.startswith("the page reacted to Enter only when pressed")
+    assert note == "the page reacted to Enter only when pressed 2 times"
 
 
 @by_one_driver
@@ -135,7 +145,7 @@ def test_a_page_that_ignores_enter_for_ever_is_an_error(
     visit: MakeVisit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pytest_mcpeval.browser.waiting.REACTION_MS", (500, 1_000))
-    made = visit("/chat?deaf=600000")
+    made = visit("/chat?deaf=99")
     assert made.error.startswith("submit: the page ignored Enter, pressed 2 times within 1.5 s: the input ")
     assert made.result.completed == STEPS[:5]
 
@@ -155,17 +165,18 @@ setInterval(async () => (await fetch("/poll")).text(), 150);
 document.querySelector("#input").addEventListener("keydown", async (event) => {
   event.preventDefault();
   const response = await fetch(`/held?q=${event.target.value}`);
-  document.querySelector("#log").append(`status ${response.status}`);
+  document.querySelector("#log").innerHTML = `<b>status ${response.status}</b>`;
 });
 </script>"""
 
 
+@by_one_driver
 def test_what_goes_on_anyway_is_no_reaction_to_enter(visit: MakeVisit, site: Site) -> None:
     site.pages["/moving"] = MOVING
-    made = visit("/moving?deaf=2500&every=100")
+    made = visit("/moving?deaf=1&every=100")
     assert made.answer.count("answer 1 to hello") == 1
     [note] = made.result.notes
-    assert note.startswith("the page reacted to Enter only when pressed")
+    assert note == "the page reacted to Enter only when pressed 2 times"
 
 
 @by_one_driver
@@ -175,7 +186,7 @@ def test_a_page_that_moves_and_ignores_enter_for_ever_is_an_error(
 ) -> None:
     monkeypatch.setattr("pytest_mcpeval.browser.waiting.REACTION_MS", (500, 1_500))
     site.pages["/moving"] = MOVING
-    made = visit(f"/moving?deaf=600000&{query}")
+    made = visit(f"/moving?deaf=99&{query}")
     assert made.error.startswith("submit: the page ignored Enter, pressed 2 times within 2 s: the input ")
     assert "(a text in the place of another does not count) and nothing was sent" in made.error
     assert made.result.completed == STEPS[:5]
@@ -198,7 +209,7 @@ def test_a_page_that_keeps_the_text_and_asks_its_server(visit: MakeVisit, site: 
 
     site.on_request = hold
     site.pages["/keeping"] = KEEPING
-    made = visit("/keeping", response_wait_ms=4_000)
+    made = visit("/keeping", response_wait_ms=60_000, response_ready=ResponseReady(selector="b"))
     assert "status " in made.answer
     assert made.result.notes == ()
     assert [path for path, _ in site.seen].count("/held") == 1
@@ -211,14 +222,15 @@ document.querySelector("#input").addEventListener("keydown", (event) => {
 </script>"""
 
 
+@by_one_driver
 @pytest.mark.parametrize("ready", [None, ResponseReady(selector="#answer")], ids=["no sign", "sign"])
 def test_a_page_that_only_connects_when_enter_is_pressed_is_an_error(
     visit: MakeVisit, site: Site, ready: ResponseReady | None
 ) -> None:
     site.pages["/connecting"] = CONNECTING
-    made = visit("/connecting", response_wait_ms=1_500, response_ready=ready)
+    made = visit("/connecting", response_wait_ms=1_100, response_ready=ready)
     assert made.error.startswith(
-        "wait: nothing on the page changed within response_wait_ms (1500 ms), and the"
+        "wait: nothing on the page changed within response_wait_ms (1100 ms), and the"
     )
     assert "interaction.preconditions" in made.error
     assert made.result.completed == STEPS[:6]
@@ -229,7 +241,7 @@ def test_the_own_message_is_no_answer(visit: MakeVisit, site: Site) -> None:
     ready = ResponseReady(dom_quiet_ms=300)
     made = visit("/chat?delay=900", input="**Who** is Ada?", response_wait_ms=60_000, response_ready=ready)
     assert "answer 1" in made.answer
-    assert _seconds(made.result.started, made.result.ended) < 45
+    assert made.result.notes == ()
     # The message with name and time; dots before the answer; a clock.
     site.pages["/named"] = chat(
         extra='<p id="status"></p>',
@@ -245,7 +257,7 @@ def test_the_own_message_is_no_answer(visit: MakeVisit, site: Site) -> None:
     )
     made = visit("/named?delay=1000&every=100", response_wait_ms=60_000, response_ready=ready)
     assert "answer 1" in made.answer
-    assert _seconds(made.result.started, made.result.ended) < 45
+    assert made.result.notes == ()
     made = visit("/chat?delay=60000", response_wait_ms=900, response_ready=ready)
     assert made.result.notes == (
         "response_ready did not come true within response_wait_ms (900 ms): no text appeared but what "
@@ -272,11 +284,10 @@ def test_matches_that_are_back_or_empty_or_shown_end_the_wait(
     made = visit("/ending?delay=600", response_ready=ResponseReady(selector=selector), **fields)
     assert "answer 1" in made.answer
     assert made.result.notes == ()
-    assert _seconds(made.result.started, made.result.ended) < 45
 
 
 def test_an_answer_on_another_page(visit: MakeVisit) -> None:
-    made = visit("/form", response_wait_ms=10_000, response_ready=ResponseReady(dom_quiet_ms=200))
+    made = visit("/form", response_wait_ms=60_000, response_ready=ResponseReady(dom_quiet_ms=200))
     assert "you posted hello" in made.answer
 
 
@@ -287,16 +298,17 @@ def test_dialogs_do_not_hold_up_a_visit(visit: MakeVisit) -> None:
 
 
 def test_what_comes_between_a_question_and_its_answer_is_noted(visit: MakeVisit, site: Site) -> None:
-    site.statuses["/broken"], site.pages["/broken"] = 503, "<p>broken</p>"
+    site.statuses["/broken"], site.pages["/broken"] = 503, '<p class="told">broken</p>'
     asking = """input.addEventListener("keydown", () => {
-      if (!confirm("Really \\"ask\\"?")) fetch("/broken"); });"""
+      if (!confirm("Really \\"ask\\"?")) fetch("/broken").then(() => say("it is broken", "told")); });"""
     site.pages["/asking"] = chat(script=asking)
-    assert visit("/asking").result.notes == (
+    told = {"response_wait_ms": 60_000, "response_ready": ResponseReady(selector=".told")}
+    assert visit("/asking", **told).result.notes == (
         "the server answered a request of the page with HTTP 503",
         'the page opened a dialog, which was dismissed: confirm "Really "ask"?"',
     )
     site.pages["/posting"] = '<form action="/broken"><input name="q"></form>'
-    assert visit("/posting", response_wait_ms=2_000).result.notes == (
+    assert visit("/posting", **told).result.notes == (
         "the server answered a request of the page with HTTP 503",
     )
 
@@ -360,9 +372,15 @@ def test_an_element_that_does_not_come(visit: MakeVisit, monkeypatch: pytest.Mon
     assert made.error.endswith("Correct interaction.input_selector")
 
 
-def test_a_page_whose_scripts_never_end(visit: MakeVisit, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("playwright_browser", "playwright_mcp_page"):
-        monkeypatch.setattr(f"pytest_mcpeval.browser.{module}.COMMAND_SECONDS", 3)
+def test_a_page_whose_scripts_never_end(
+    visit: MakeVisit, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose_patience(path: str) -> None:
+        if path == "/typed":
+            for module in ("playwright_browser", "playwright_mcp_page"):
+                monkeypatch.setattr(f"pytest_mcpeval.browser.{module}.COMMAND_SECONDS", 1)
+
+    site.on_request = lose_patience
     assert visit("/endless").error.startswith("submit: ")
     monkeypatch.undo()
     assert "answer 1" in visit("/chat", case_id="next").answer
@@ -376,7 +394,7 @@ def test_pages_that_are_not_of_the_web_are_refused(visit: MakeVisit) -> None:
 def test_an_address_that_the_browser_refuses_is_noted(visit: MakeVisit, site: Site) -> None:
     script = """input.addEventListener("keydown", () => { location.href = "data:text/html,away"; });"""
     site.pages["/leaving"] = chat(script=script)
-    made = visit("/leaving")
+    made = visit("/leaving", response_wait_ms=1_000)
     assert "answer 1 to hello" in made.answer
     [note] = made.result.notes
     assert note.startswith("the page wanted to go to ")
@@ -420,10 +438,10 @@ def test_a_browser_that_is_killed_harms_one_visit_only(visit: MakeVisit, site: S
             _browser_process().kill()
 
     site.on_request = kill
-    made = visit("/doomed", response_wait_ms=30_000)
+    made = visit("/doomed", response_wait_ms=120_000)
     assert made.result.error is not None
     assert "/kill" in [path for path, _ in site.seen]
-    assert _seconds(made.result.started, made.result.ended) < 25
+    assert _seconds(made.result.started, made.result.ended) < 60
     assert "answer 1" in visit("/chat", case_id="next").answer
 
 
