@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Generator, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import Self
 import pytest
 
 from pytest_mcpeval.items import CaseItem
+from pytest_mcpeval.left_out import Collected, is_hidden_by_name
 from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
-from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME
+from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.text import visible
@@ -33,8 +33,9 @@ class DataFileWarning(pytest.PytestWarning):
 class DataFileCollectors:
     """Decides which files are data files, collects them, and runs their cases."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, config: pytest.Config) -> None:
         self.runtime = runtime
+        self._collected = Collected(runtime, config)
         datasets = [directory for directory in runtime.settings.datasets if directory.is_dir()]
         self._ways_to_datasets = {way for directory in datasets for way in (directory, *directory.parents)}
         # Hidden directories that are entered for the sake of a dataset directory below them.
@@ -44,7 +45,7 @@ class DataFileCollectors:
         """Collect data files and project files; leave everything else to others."""
         if file_path.suffix.lower() not in DATA_SUFFIXES:
             return self._misnamed(file_path, parent)
-        if self._is_ignored(file_path):
+        if self.runtime.is_ignored(file_path):
             return None
         if file_path.name == PROJECT_FILE_NAME:
             return SuiteFile.of(parent, file_path, self.runtime)
@@ -60,14 +61,30 @@ class DataFileCollectors:
     ) -> Generator[None, bool | None, bool | None]:
         """Let pytest into dataset directories that only ``norecursedirs`` hides, and nowhere else."""
         ignored = yield
+        if ignored:
+            self._collected.ignored.add(collection_path)
         beside = collection_path.parent in self._opened
         if collection_path not in self._ways_to_datasets:
             return True if beside else ignored
-        if ignored and not _is_hidden_by_name(collection_path, config):
+        if ignored and not is_hidden_by_name(collection_path, config):
             return ignored
         if (ignored or beside) and collection_path not in self.runtime.settings.datasets:
             self._opened.add(collection_path)
         return False if ignored else ignored
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> None:
+        """Note which files pytest came by: not every collector that it makes is asked for items."""
+        if isinstance(collector, (SuiteFile, ItemlessFile)):
+            self._collected.files.add(collector.path)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session) -> None:
+        """Report files that were meant to be run and that pytest never collected, an error for each."""
+        self._collected.load_deselected()
+        for key, message in self._collected.missing():
+            report = pytest.CollectReport(key, "failed", FailureText(message), [])  # type: ignore[arg-type]
+            session.config.hook.pytest_collectreport(report=report)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object | None:
@@ -83,10 +100,6 @@ class DataFileCollectors:
         if not named or path.suffix == ".py" or not parent.session.isinitpath(path):
             return None
         return MisnamedFile.of(parent, path, self.runtime)
-
-    def _is_ignored(self, path: Path) -> bool:
-        key = self.runtime.key(path)
-        return any(matches(key, pattern) for pattern in self.runtime.settings.ignore)
 
 
 class ItemlessFile(pytest.File):
@@ -163,13 +176,3 @@ class SuiteFile(pytest.Module):
         for text in suite.warnings:
             self.warn(DataFileWarning(visible(f"{suite.key}: {text}")))
         return [CaseItem.of(self, self.runtime, suite, batch) for batch in suite.batches]
-
-
-def _is_hidden_by_name(path: Path, config: pytest.Config) -> bool:
-    """Whether ``norecursedirs`` hides a directory, and no ``--ignore`` or ``--ignore-glob`` does."""
-    start = config.invocation_params.dir
-    explicit = [*(config.getoption("ignore") or ()), *(config.getoption("ignore_glob") or ())]
-    if any(fnmatch(str(path), os.path.abspath(start / one)) for one in explicit):
-        return False
-    patterns = config.getini("norecursedirs")
-    return any(fnmatch(str(path) if "/" in pattern else path.name, pattern) for pattern in patterns)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from glob import iglob
+from itertools import takewhile
 from pathlib import Path
 
 WILDCARDS = frozenset("*?[")
@@ -19,16 +20,51 @@ def matches(path: str, pattern: str) -> bool:
     return _match(tuple(path.split("/")), _parts(pattern))
 
 
-def finds_a_file(directory: Path, pattern: str, suffixes: frozenset[str]) -> bool:
-    """Whether a pattern matches a file of one of the suffixes (in lower case) below a directory."""
-    parts = _parts(pattern)
-    # `**` after the name of a file finds that file in some versions of Python only.
-    globs = {"/".join(parts), "/".join(parts[:-1] if parts[-1] == "**" else parts)}
-    return any(
-        Path(name).suffix.lower() in suffixes and (directory / name).is_file()
-        for glob in globs - {""}
-        for name in iglob(glob, root_dir=directory, recursive=True, include_hidden=True)
-    )
+def files_of(directory: Path, pattern: str, suffixes: Collection[str]) -> Iterator[Path]:
+    """The files below a directory that a pattern matches and that have one of the suffixes (in lower case).
+
+    Links that lead nowhere are among them. Only a pattern that begins with a name reaches into what
+    `is_foreign` holds for somebody else's.
+    """
+    fixed = list(takewhile(lambda part: not WILDCARDS.intersection(part), _parts(pattern)))
+    start = directory.joinpath(*fixed)
+    if os.path.isdir(start):
+        found = files_below(start, lambda path: bool(fixed) or not is_foreign(path))
+    else:
+        found = iter([start] if os.path.lexists(start) else [])
+    for path in found:
+        if path.suffix.lower() in suffixes and matches(path.relative_to(directory).as_posix(), pattern):
+            yield path
+
+
+def files_below(
+    directory: Path, enters: Callable[[Path], bool], above: frozenset[str] = frozenset()
+) -> Iterator[Path]:
+    """The files below a directory, in order, of the directories that ``enters`` wants; no loop of links."""
+    real = os.path.realpath(directory)
+    if real in above:
+        return
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        path = directory / entry.name
+        if not (path.is_dir() if entry.is_symlink() else entry.is_dir()):
+            yield path
+        elif enters(path):
+            yield from files_below(path, enters, above | {real})
+
+
+def is_foreign(directory: Path) -> bool:
+    """Whether a directory is hidden, a virtual environment, or holds what a tool put there."""
+    name = directory.name
+    return name.startswith(".") or name in ("node_modules", "__pycache__") or is_environment(directory)
+
+
+def is_environment(directory: Path) -> bool:
+    """Whether a directory is a virtual environment, by pytest's rule."""
+    return (directory / "pyvenv.cfg").is_file() or (directory / "conda-meta" / "history").is_file()
 
 
 def is_spelled_out(path: str, pattern: str) -> bool:

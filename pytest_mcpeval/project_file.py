@@ -8,7 +8,7 @@ key. Within one file later entries win over earlier ones. Servers come from thes
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,14 @@ class ProjectFiles:
                 if rule.spells_out(path.relative_to(candidate.parent).as_posix()):
                     return f"{self._shown(candidate)}:{rule.files_line}"
         return None
+
+    def all_of(self, paths: Iterable[Path]) -> Iterator[ProjectFile | DataFileError]:
+        """Project files, and those that were read for data files; what is wrong with one is told once."""
+        for path in sorted({*paths, *self._read}):
+            found = self._result(path)
+            if isinstance(found, ProjectFile) or path not in self._reported:
+                yield found
+                self._reported.add(path)
 
     def servers_at(self, path: Path) -> Mapping[str, ServerDefinition]:
         """The servers a file at a path may talk to, by name; raises as `place` does."""

@@ -17,7 +17,7 @@ from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.loader import PARSERS
 from pytest_mcpeval.loading.schema import Expected, validate
 from pytest_mcpeval.loading.wording import shown, suggestion
-from pytest_mcpeval.path_patterns import finds_a_file, is_below, is_spelled_out, matches, names_something
+from pytest_mcpeval.path_patterns import files_of, is_below, is_spelled_out, matches, names_something
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -189,6 +189,6 @@ def _pattern_problem(path: Path, pattern: str) -> str:
     directory = path.parent
     if not is_below(pattern):
         return f"expected a glob of files below {directory.name}/, such as docs/**, found {shown(pattern)}"
-    if not finds_a_file(directory, pattern, SUFFIXES):
+    if not any(found.is_file() and found != path for found in files_of(directory, pattern, SUFFIXES)):
         return f"{shown(pattern)} matches no data file below {directory.name}/, where {path.name} is"
     return ""

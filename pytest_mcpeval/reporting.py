@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.judging import evaluate
 from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
+from pytest_mcpeval.left_out import look_alikes, where_data_files_are
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
@@ -200,11 +202,19 @@ class Reporter:
             crashed=frozenset(self._crashed),
             incidents=self._collection_errors + (self._worker_died and self._lacks_cases()),
         )
-        self.evaluation = evaluate(self.runtime, self.ledger, state)
+        evaluation = evaluate(self.runtime, self.ledger, state)
+        self.evaluation = replace(evaluation, notes=[*evaluation.notes, *self._left_out(evaluation)])
         self._is_logging_gates = True
         for gate in self.evaluation.gates:
             self._log(gate)
         self._is_logging_gates = False
+
+    def _left_out(self, evaluation: Evaluation) -> Iterator[str]:
+        """What looks like data files and was not run; of a run without any case, where it looked for them."""
+        if line := look_alikes(self.runtime, self.config):
+            yield line
+        if not evaluation.suites and not self._collection_errors:
+            yield where_data_files_are(self.runtime)
 
     def _lacks_cases(self) -> bool:
         """Whether anything is missing: what a dead worker left undone, another may have done in its place."""

@@ -48,7 +48,7 @@ def take_part(config: pytest.Config) -> None:
     config.stash[runtime_key] = runtime
     _add_datasets_to_testpaths(config, runtime)
     if role != "controller":
-        config.pluginmanager.register(DataFileCollectors(runtime), "mcpeval-collectors")
+        config.pluginmanager.register(DataFileCollectors(runtime, config), "mcpeval-collectors")
         set_ups = SetUpsOfTheProject(config.pluginmanager)
         config.pluginmanager.register(set_ups, "mcpeval-set-ups")
         whole_files = runs_whole_files(config)

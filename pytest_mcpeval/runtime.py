@@ -13,6 +13,7 @@ from pytest_mcpeval.ahead import Ahead
 from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.kinds.base import SettingsFile
 from pytest_mcpeval.loading import DataFileError, Problem, UnsoundDocumentError, load
+from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
 from pytest_mcpeval.recognising import is_report, recognise
 from pytest_mcpeval.settings import Settings
@@ -62,6 +63,11 @@ class Runtime:
     def key(self, path: Path) -> str:
         """A path relative to the root directory, with forward slashes."""
         return Path(os.path.relpath(path, self.settings.rootdir)).as_posix()
+
+    def is_ignored(self, path: Path) -> bool:
+        """Whether the ini key ``mcpeval_ignore`` says to leave a file alone."""
+        key = self.key(path)
+        return any(matches(key, pattern) for pattern in self.settings.ignore)
 
     def is_data_file(self, path: Path) -> bool:
         """Whether a file is one by its name, its directory, or an entry of a ``mcpeval.yaml``."""
