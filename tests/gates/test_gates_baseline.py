@@ -107,7 +107,7 @@ def test_workers_bless_the_same_bytes(blessed: Blessed, tmp_path: Path) -> None:
     data = (project.path / BASELINE).read_bytes()
     (project.path / BASELINE).unlink()
     suite = "datasets/suite.yaml"
-    run = project.run("-n2", "--mcpeval-bless", *REPORTS, suite)
+    run = project.run("-n2", "--mcpeval-bless", *REPORTS, suite, PYTHONHASHSEED="1")
     assert run.status == 0
     assert run.line_with(f"blessed {BASELINE} (3 cases)")
     assert (project.path / BASELINE).read_bytes() == data
