@@ -56,8 +56,7 @@ def _concluded(runtime: Runtime, results: Sequence[SuiteResult]) -> Blessing:
         try:
             suite = runtime.suite_at(result.selection.path)
             if suite is not None:
-                found = runtime.kind(suite.kind).conclude(suite, result.samples)
-                notes += [_short(note, runtime) for note in found]
+                notes += runtime.kind(suite.kind).conclude(suite, result.samples)
         except OSError as error:
             message = f"what belongs to the whole run cannot be written: {error}"
             gates.append(GateResult(result.key, ARTIFACTS_GATE, "error", message))

@@ -75,8 +75,8 @@ class Directive:
     Times are in milliseconds. ``slot_hint`` is the pool slot to try first. ``storage_state`` is a file or
     the data of a Playwright storage state (cookies and local storage of a user who is logged in).
     ``max_dom_bytes`` is the largest DOM that scoring reads; a larger one is written all the same, unless it
-    is too large to be got out of the browser. ``input_selector`` None stands for the first visible
-    ``textarea``, then the first visible ``input[type=text]``.
+    is too large to be got out of the browser. Without an ``input_selector``, text goes into a visible
+    ``textarea``, or else into a visible ``input[type=text]``; of several, into the first.
     """
 
     agent: str

@@ -511,8 +511,8 @@ def test_camel_case_and_snake_case_are_both_read(root: Path) -> None:
 
 def test_a_suite_with_every_field(project: Project, run: RunPytest) -> None:
     row = {
-        "id": "mina-basic-001",
-        "name": "What is o1js?",
+        "id": "every-field",
+        "name": "A case with all fields",
         "description": "d",
         "tool": "echo",
         "project": "mina",

@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.session.critic.findings import Finding
 from pytest_mcpeval.kinds.session.critic.friction import Material
 from pytest_mcpeval.kinds.session.critic.parsing import CriticOutput, parse
 from pytest_mcpeval.kinds.session.critic.writing import embedded_critic
-from pytest_mcpeval.kinds.session.records import ArgumentSource, TranscriptEntry
+from pytest_mcpeval.kinds.session.records import ArgumentSource, TranscriptEntry, server_of
 
 TOOLS = {"github": ["list_issues", "get_issue", "create_issue"], "linear": ["create_issue", "get_issue"]}
 
@@ -42,7 +42,6 @@ def reviewed(*entries: TranscriptEntry, resumed: Sequence[str] = ()) -> CriticOu
     material = Material(
         entries,
         TOOLS,
-        {"S1": ("github",)},
         changes=lambda server, tool: tool.startswith("create"),
         resumed=resumed,
     )
@@ -50,6 +49,12 @@ def reviewed(*entries: TranscriptEntry, resumed: Sequence[str] = ()) -> CriticOu
     assert (found.dropped, found.unmapped_names, found.has_summary) == ((), (), True)
     cited = {one.id: Cited(one.tool, ("github",)) for one in entries}
     assert dangling_citations(found.findings, cited, TOOLS) == []
+    for finding in found.findings:
+        blamed = {server_of(cited[one].tool, TOOLS) for one in finding.evidence_ids}
+        if finding.mcp_name in TOOLS:
+            assert blamed == {finding.mcp_name}
+        else:
+            assert finding.mcp_name == ("cross-mcp" if blamed > {"github"} else "unattributed")
     return found
 
 
@@ -142,16 +147,44 @@ def test_other_tools_between_two_mcp_calls_are_glue() -> None:
     glue = [entry(number, "Bash", "text[3]", justification=why) for number in (2, 3, 4)]
     found = only(reviewed(entry(1, LIST), glue[0], entry(5, GET)))
     assert (found.severity, found.dimension, found.mcp_name) == ("Minor", "glue_code", "github")
-    assert found.evidence_ids == ("S1-001", "S1-002", "S1-005")
+    assert found.evidence_ids == ("S1-001", "S1-005")
+    assert found.summary.endswith("between two MCP calls: `Bash` (S1-002)")
+    handed_over = only(reviewed(entry(1, LIST), glue[0], entry(5, CREATE)))
+    assert (handed_over.mcp_name, handed_over.evidence_ids) == ("github", ("S1-001",))
     assert only(reviewed(entry(1, LIST), *glue, entry(5, GET))).severity == "Major"
     # Before the first and after the last MCP call, nothing is glued.
     assert not reviewed(glue[0], entry(5, GET)).findings
 
 
-def test_missing_and_empty_justifications_are_found() -> None:
+def test_missing_and_empty_justifications_are_found_and_no_server_is_to_blame() -> None:
     for text in (None, "faster locally", "considered mcp__github__no_such_tool but it lacks what is needed"):
         found = only(reviewed(entry(1, "Bash", justification=text), entry(2, LIST)))
         assert (found.severity, found.dimension, found.evidence_ids) == ("Major", "glue_code", ("S1-001",))
+        assert found.mcp_name == "unattributed"
+
+
+def test_the_summary_names_scenarios_that_are_not_complete() -> None:
+    told = {"S1": "aborted (wallclock)", "S2": "failed (agent)"}
+    limits = " What is not complete is no praise: S1: aborted (wallclock); S2: failed (agent)."
+    for entries, words in (
+        ([], "Nothing to evaluate: no call was made."),
+        ([entry(1, LIST)], "No friction found in 1 calls of 1 scenarios."),
+        (
+            [entry(1, LIST, result_bytes=30_000)],
+            "`list_issues` answers with up to 30,000 bytes.",
+        ),
+    ):
+        summary = parse(embedded_critic(Material(entries, TOOLS, incomplete=told)), TOOLS).summary
+        assert summary.endswith(words + limits)
+
+
+def test_servers_with_odd_names_keep_their_findings() -> None:
+    for name in ("two  spaces", " edge ", "line\nbreak", "tab\tand\x1b", "a,b", "quo'te\"", "git__hub"):
+        calls = [entry(number, f"mcp__{name}__list", args_digest="same") for number in (1, 2)]
+        tools = {"git": ["list"], name: ["list"]}
+        found = parse(embedded_critic(Material(calls, tools)), tools)
+        assert [one.mcp_name for one in found.findings] == [name]
+        assert found.unmapped_names == ()
 
 
 def test_values_made_to_fit_another_server() -> None:

@@ -12,8 +12,8 @@ TOOLS = ["mcp__github__search_issues", "mcp__fs__read_file"]
 @pytest.mark.parametrize(
     "text",
     [
-        "considered mcp__github__search_issues but chose Bash grep because the MCP's search does not support "
-        "regex and the scenario requires regex matching",
+        "mcp__github__search_issues was the obvious tool, and takes plain words only: the titles had to be "
+        "matched by a regular expression, so grep did it",
         "no attached MCP covers this step: the report is rendered by a script of the project",
         "No attached MCP covers this step, which converts a spreadsheet into a table.",
         "mcp__fs__read_file returns whole files, and only the last line of a large log is needed.",

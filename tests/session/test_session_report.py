@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,7 +107,14 @@ def test_head_and_headline() -> None:
 def test_findings_stand_under_their_server_the_worst_first() -> None:
     findings = [found(1, "Minor", "github"), found(2, "Critical", "github", "worse")]
     body = sections(markdown(report_of(state(critic_findings=findings), ENTRIES)))
-    assert list(body) == ["Headline", "Per-MCP Findings", "Cross-MCP Friction", "Server Figures", "Artifacts"]
+    assert list(body) == [
+        "Headline",
+        "Scenarios",
+        "Per-MCP Findings",
+        "Cross-MCP Friction",
+        "Server Figures",
+        "Artifacts",
+    ]
     assert body["Per-MCP Findings"] == (
         "### github\n\n"
         "- **[Critical] glue_code:** worse\n"
@@ -116,16 +124,76 @@ def test_findings_stand_under_their_server_the_worst_first() -> None:
         "  - Evidence: `S1-001`, `S1-003`\n"
         "  - Recommendation: Do it at once.\n\n"
         "### linear\n\n"
-        "No findings — never called in the scenarios run."
+        "No findings — it was never called."
     )
 
 
-def test_a_server_that_was_never_called_has_not_behaved_well() -> None:
-    report = report_of(state(), ENTRIES)
+FAILED = {"rule": {"type": "agent"}, "status": "failed", "message": "the agent raised ValueError"}
+HELD = {"rule": {"type": "contains"}, "status": "passed", "message": "found"}
+
+
+@pytest.mark.parametrize(
+    ("execution", "calls", "words"),
+    [
+        ({"outcome": {"checks": [HELD]}}, 1, "No findings — behaved well in 1 call."),
+        ({"outcome": {}}, 2, "which is no praise — 1 of 2 calls brought an error or no answer."),
+        ({"status": "aborted", "abort_reason": "wallclock"}, 1, "no praise — S1: aborted (wallclock)."),
+        ({"status": "aborted", "abort_reason": "call_budget"}, 1, "no praise — S1: aborted (call_budget)."),
+        ({"status": "aborted", "outcome": {"error": "died"}}, 1, "no praise — S1: not carried out."),
+        ({"status": "running"}, 1, "no praise — S1: interrupted."),
+        ({"outcome": {"checks": [HELD, FAILED]}}, 1, "no praise — S1: failed (agent)."),
+        ({"outcome": {}}, 0, "it was never called; S1: failed (targets_mcps)."),
+        (
+            {"status": "aborted", "abort_reason": "safety_abort"},
+            0,
+            "never called; S1: aborted (safety_abort).",
+        ),
+    ],
+)
+def test_only_a_server_whose_scenarios_were_carried_out_behaved_well(
+    execution: dict[str, Any], calls: int, words: str
+) -> None:
+    begun = {"scenario_id": "S1", "status": "complete", "started": "2026-01-01T10:00:00+00:00"}
+    ended = state(execution=[{**begun, "ended": "2026-01-01T10:00:09+00:00", **execution}])
+    report = report_of(ended, ENTRIES[:calls])
     body = sections(markdown(report))["Per-MCP Findings"]
-    assert body.endswith("### linear\n\nNo findings — never called in the scenarios run.")
-    assert "### github\n\nNo findings — surface behaved well in the scenarios run." in body
-    assert "<p>No findings — never called in the scenarios run.</p>" in html(report)
+    github, linear = body.removeprefix("### github\n\n").split("\n\n### linear\n\n")
+    assert github.startswith("No findings")
+    assert github.endswith(words)
+    assert linear == "No findings — it was never called."
+    assert github in html(report)
+    assert ("behaved well" in html(report)) == ("behaved well" in words)
+
+
+def test_a_scenario_that_was_aborted_as_expected_is_no_praise_either() -> None:
+    scenario = {"id": "S1", "description": "x", "targets_mcps": ["github"], "expect_abort": "call_budget"}
+    execution = {"scenario_id": "S1", "status": "aborted", "abort_reason": "call_budget", "started": "x"}
+    text = markdown(report_of(state(scenarios=[scenario], execution=[execution]), ENTRIES[:1]))
+    assert "No findings, which is no praise — S1: aborted (call_budget)." in text
+
+
+def test_every_scenario_is_listed_with_its_end() -> None:
+    names = [f"S{number}" for number in range(1, 5)]
+    scenarios = [{"id": name, "description": f"task | of {name}"} for name in names]
+    started = "2026-01-01T10:00:00+00:00"
+    execution = [
+        {"scenario_id": "S1", "status": "complete", "call_count": 3, "started": started},
+        {"scenario_id": "S2", "status": "aborted", "abort_reason": "call_budget", "started": started},
+        {"scenario_id": "S3", "status": "complete", "outcome": {"checks": [FAILED]}, "started": started},
+    ]
+    report = report_of(state(scenarios=scenarios, execution=execution), ENTRIES)
+    assert sections(markdown(report))["Scenarios"].splitlines() == [
+        "| scenario | ended | calls | blocked | task |",
+        "|---|---|---|---|---|",
+        r"| S1 | complete | 3 | 0 | task \| of S1 |",
+        r"| S2 | aborted (call_budget) | 0 | 0 | task \| of S2 |",
+        r"| S3 | failed (agent) | 0 | 0 | task \| of S3 |",
+        r"| S4 | not begun | 0 | 0 | task \| of S4 |",
+    ]
+    soup = BeautifulSoup(html(report), "html.parser")
+    rows = [[cell.get_text() for cell in row.find_all("td")] for row in soup.find_all("tr")]
+    assert ["S2", "aborted (call_budget)", "0", "0", "task | of S2"] in rows
+    assert "S4, not begun: task | of S4" in [title.get_text() for title in soup.find_all("caption")]
 
 
 def test_every_finding_is_rendered_once() -> None:
@@ -141,7 +209,13 @@ def test_every_finding_is_rendered_once() -> None:
 def test_handoffs_that_were_not_tried_differ_from_those_that_went_well() -> None:
     assert "not exercised" in sections(markdown(report_of(state(), ENTRIES)))["Cross-MCP Friction"]
     both = {"id": "S1", "description": "x", "targets_mcps": ["github", "linear"]}
-    text = sections(markdown(report_of(state(scenarios=[both]), ENTRIES)))["Cross-MCP Friction"]
+    cut = sections(markdown(report_of(state(scenarios=[both]), ENTRIES)))["Cross-MCP Friction"]
+    assert cut == "Cross-MCP handoffs: not exercised (S1: aborted (wallclock))."
+    whole = state(scenarios=[both], execution=[{"scenario_id": "S1", "status": "complete", "started": "x"}])
+    one = sections(markdown(report_of(whole, ENTRIES)))["Cross-MCP Friction"]
+    assert one == "Cross-MCP handoffs: not exercised (S1: called fewer than 2 servers)."
+    linear = replace(ENTRIES[0], id="S1-004", tool="mcp__linear__a")
+    text = sections(markdown(report_of(whole, [*ENTRIES, linear])))["Cross-MCP Friction"]
     assert "none produced friction" in text
 
 
@@ -180,7 +254,7 @@ def test_skipped_servers_and_caveats() -> None:
         "- Manifest unreadable: silent",
         "- 1 heading of the critic could not be read as findings:",
         "  ### [MAJOR] nonsense",
-        "- critic attributed findings to 'GitHub' which is not an attached MCP; routed to Unattributed",
+        "- the critic blames 'GitHub', and no attached server has this name: see Unattributed Findings",
         "- F3 cites S4-12: id not found in transcript",
         "- the tools of silent are not enumerable: it does not start",
         "no `## Summary`",
@@ -212,7 +286,7 @@ def test_artifacts_name_every_file() -> None:
     text = sections(markdown(report_of(state(), ENTRIES)))["Artifacts"]
     assert "- Transcript: `transcript.jsonl` (3 entries)" in text
     assert "- State: `state.json`" in text
-    assert "- Critic raw output: `critic-output.md`" in text
+    assert "- Critic raw output: `critic-output.md` (all that the critic wrote" in text
 
 
 @pytest.mark.parametrize(
@@ -249,7 +323,14 @@ def test_html_has_the_transcript_as_a_timeline() -> None:
     finding = found(1, "Major", "github")
     soup = BeautifulSoup(html(report_of(state(critic_findings=[finding]), ENTRIES)), "html.parser")
     titles = [title.get_text() for title in soup.find_all("h2")]
-    assert titles == ["Headline", "Per-MCP Findings", "Cross-MCP Friction", "Server Figures", "Timeline"]
+    assert titles == [
+        "Headline",
+        "Scenarios",
+        "Per-MCP Findings",
+        "Cross-MCP Friction",
+        "Server Figures",
+        "Timeline",
+    ]
     targets = {link["href"].removeprefix("#") for link in soup.select("li a")}  # type: ignore[union-attr]
     rows = {str(row["id"]): row for row in soup.select("tr[id]")}
     assert targets <= set(rows) == {"S1-001", "S1-002", "S1-003"}

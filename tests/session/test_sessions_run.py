@@ -148,6 +148,69 @@ def aborted(project: Project) -> None:
     )
 
 
+TARGET_AGENTS = """
+from pytest_mcpeval import CallRefused
+
+
+async def idle(task, toolbox):
+    return "Done: nothing to do."
+
+
+async def elsewhere(task, toolbox):
+    await toolbox.call("mcp__other__echo", {"text": "hello"})
+
+
+async def denied(task, toolbox):
+    try:
+        await toolbox.call("mcp__reader__delete_all")
+    except CallRefused as refusal:
+        return refusal.reason
+
+
+async def greedy(task, toolbox):
+    for _ in range(9):
+        await toolbox.call("mcp__tiny__echo", {"text": "hello"})
+"""
+
+DELETING = """
+
+
+@server.tool()
+def delete_all() -> str:
+    return "gone"
+"""
+
+
+def of_targets(project: Project) -> None:
+    """Scenarios whose agents call their targets, or do not."""
+    project.write("datasets/targets/target_agents.py", TARGET_AGENTS)
+
+    def by(agent: str, *targets: str, **fields: Any) -> dict[str, Any]:
+        agent = f"python:target_agents:{agent}"
+        return {"description": agent, "targets_mcps": list(targets), "agent": agent, **fields}
+
+    module = {"module": "server_targets:server"}
+    sandboxed = {"disposition": "sandboxed", "test_resources": ["hello"]}
+    SessionProject.within(
+        project,
+        "targets",
+        by("idle", "tiny"),
+        by("elsewhere", "tiny"),
+        by("denied", "reader"),
+        by("greedy", "tiny"),
+        by("greedy", "tiny", expect_abort="call_budget"),
+        by("greedy", "other", expect_abort="call_budget"),
+        by("elsewhere", "tiny", "other"),
+        by("idle"),
+        source=SERVER + DELETING,
+        servers={"other": module, "reader": module},
+        dispositions={"tiny": sandboxed, "other": sandboxed, "reader": "read_only"},
+        call_budget=3,
+    )
+    nobody = {"python": "target_agents:idle", "directory": "../targets"}
+    SessionProject.within(project, "idle", {"description": "Nothing", "agent": nobody})
+
+
 def of_servers(project: Project) -> None:
     """Files whose servers are odd, or break, or give secrets away."""
     program = f"import sys; sys.exit('bad token {SECRETS[0]} for {SECRETS[1]}, https://u:{SECRETS[3]}@h/x')"
@@ -233,6 +296,7 @@ def together(tmp_path_factory: pytest.TempPathFactory, blessed: Path) -> Run:
     """All these files, run together."""
     project = made_in(tmp_path_factory.mktemp("together"))
     aborted(project)
+    of_targets(project)
     of_servers(project)
     of_critics(project, blessed)
     return carried_out(project, "datasets", "-v", "--mcpeval-report", "report")
@@ -251,9 +315,11 @@ def test_scenarios_run_in_order_and_the_report_is_written(tmp_path: Path, mode: 
     assert {(entry["status"], entry["call_count"]) for entry in done.state["execution"]} == {("complete", 1)}
     started = [entry["started"] for entry in done.state["execution"]]
     assert started == sorted(started)
-    assert "Evaluation complete: one" in run.out
-    assert "Report: mcp-evals/mcp-eval-one/report.md" in run.out
-    assert "Findings: 0 Critical, 0 Major, 0 Minor, 0 Suggestion" in run.out
+    told = run.lines[run.lines.index("Evaluation complete: one") :][:3]
+    assert told[1:] == [
+        "Findings: 0 Critical, 0 Major, 0 Minor, 0 Suggestion",
+        f"Report: {tmp_path / 'mcp-evals' / 'mcp-eval-one' / 'report.md'}",
+    ]
     assert "PASSED datasets/tiny.scenarios.yaml::gates::fail_on" in run.out
     metrics = run.report()["suites"][SESSION]["metrics"]
     assert (metrics["scenarios"], metrics["calls"], metrics["blocked"]) == (4, 4, 0)
@@ -286,6 +352,43 @@ def test_abort_reasons_are_in_the_outcome(together: Run) -> None:
     assert reasons == ["call_budget", None, "safety_abort", "safety_abort", None]
     assert done.state["config"]["call_budget_per_scenario"] == 2
     assert "**Scenarios run:** 5 (3 aborted)" in done.report
+    ended = [line.split(" | ")[1] for line in done.section("Scenarios")[2:]]
+    assert ended == [
+        "aborted (call_budget)",
+        "complete",
+        "aborted (safety_abort)",
+        "aborted (safety_abort)",
+        "not aborted",
+    ]
+    early = (
+        "S1: aborted (call_budget); S3: aborted (safety_abort); S4: aborted (safety_abort); S5: not aborted"
+    )
+    place = together.lines.index("Evaluation complete: one-aborts")
+    assert together.lines[place + 2] == f"Not complete: {early}"
+    (gate,) = (one for one in together.report()["gates"] if one["suite"] == session_in("aborts"))
+    assert gate["message"].endswith(f"; not complete: {early}")
+    reports = [evaluation(together, name).report for name in ("aborts", "late", "absent")]
+    assert all("behaved well" not in report for report in reports)
+
+
+def test_a_scenario_whose_agent_called_none_of_its_targets_fails(together: Run) -> None:
+    assert outcomes(together, session_in("targets")) == {
+        **{"S1": "failed", "S2": "failed", "S3": "failed", "S4": "failed"},
+        **{"S5": "passed", "S6": "failed", "S7": "passed", "S8": "passed", "report": "passed"},
+    }
+    told = "✗ targets_mcps: called none of the servers it is meant for: "
+    assert f"{told}tiny; it called other" in together.out
+    assert f"{told}reader; the guard did not let 1 of its calls to them pass" in together.out
+    assert f"{told}other; it called tiny" in together.out
+    report = evaluation(together, "targets")
+    assert "never called; S3: failed (targets_mcps)." in "\n".join(report.section("Per-MCP Findings"))
+    # Where nobody called anything, nothing could be found.
+    assert outcomes(together, session_in("idle")) == {"S1": "passed", "report": "passed"}
+    (gate,) = (one for one in together.report()["gates"] if one["suite"] == session_in("idle"))
+    assert (gate["verdict"], gate["message"].partition(";")[0]) == (
+        "error",
+        "no MCP tool was called, so no friction could be found",
+    )
 
 
 def test_the_wallclock_ends_all_scenarios_to_come(together: Run) -> None:
@@ -369,6 +472,7 @@ def test_without_servers_the_report_says_that_there_is_nothing(together: Run) ->
         False,
     )
     assert "No MCPs attached — nothing to evaluate" in done.report
+    assert f"Report: {done.path / 'report.md'}" in together.lines
 
 
 def test_findings_are_judged_by_gates(together: Run) -> None:

@@ -14,6 +14,7 @@ from pytest_mcpeval.kinds.session.critic.parsing import CriticOutput, parse
 from pytest_mcpeval.kinds.session.critic.prompt import prompt
 from pytest_mcpeval.kinds.session.critic.settings import EMBEDDED, CriticModel
 from pytest_mcpeval.kinds.session.critic.writing import embedded_critic
+from pytest_mcpeval.kinds.session.endings import endings_of
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.records import TranscriptEntry
 from pytest_mcpeval.kinds.session.report import report_of
@@ -74,13 +75,15 @@ def _raw_output(run: EvaluationRun, state: State, fixtures: Mapping[str, Any]) -
 
 
 def _material(run: EvaluationRun, state: State) -> Material:
+    entries = run.entries()
+    endings = endings_of(state, entries)
     reading = {server.name: frozenset(server.reading_tools) for server in state.attached_mcps}
     return Material(
-        entries=run.entries(),
+        entries=entries,
         tools={server.name: server.tools for server in state.attached_mcps},
-        targets=state.targets(),
         changes=lambda server, tool: tool not in reading.get(server, ()),
         resumed=state.resumed,
+        incomplete={one.scenario.id: one.words for one in endings if not one.is_complete},
     )
 
 

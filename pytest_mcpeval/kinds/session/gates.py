@@ -9,7 +9,10 @@ from dataclasses import replace
 from pytest_mcpeval.gates import GateResult, Verdict
 from pytest_mcpeval.kinds.session.critic.findings import SEVERITIES, Finding, Severity, count_words
 from pytest_mcpeval.kinds.session.critic.parsing import severity_in
+from pytest_mcpeval.kinds.session.metrics import incomplete
+from pytest_mcpeval.kinds.session.records import MCP_PREFIX
 from pytest_mcpeval.kinds.session.schema import GatesModel
+from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.text import shortened, visible
 
 NEW_FINDINGS = "new_findings"
@@ -69,6 +72,20 @@ def _doubted(result: GateResult, dropped: Sequence[str]) -> GateResult:
     if result.verdict != "passed" or not dropped:
         return result
     return replace(result, verdict="error", message=f"{_unread(dropped)}; otherwise: {result.message}")
+
+
+def held_to_calls(gates: Iterable[GateResult], samples: Sequence[Sample]) -> list[GateResult]:
+    """The results, in error where no MCP tool was even tried; otherwise they name what is not complete.
+
+    ``samples`` are those of the suite. Without calls there is nothing in which friction could be found.
+    """
+    lines = [line for sample in samples for line in sample.measured.get("transcript", ())]
+    if not any(line.get("blocked_tool", line["tool"]).startswith(MCP_PREFIX) for line in lines):
+        nothing = "no MCP tool was called, so no friction could be found"
+        return [replace(gate, verdict="error", message=f"{nothing}; {gate.message}") for gate in gates]
+    early = incomplete(samples)
+    words = f"; not complete: {early}" if early else ""
+    return [replace(gate, message=f"{gate.message}{words}") for gate in gates]
 
 
 def unfit_for_baseline(suite: str, dropped: Sequence[str]) -> GateResult:

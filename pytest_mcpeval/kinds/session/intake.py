@@ -55,6 +55,6 @@ def target_problem(target: str, dispositions: Mapping[str, Disposition | None]) 
     if dispositions[target] == "skip":
         return (
             f"{shown(target)} is never called, its disposition is `skip`: "
-            "drop the scenario, or change the disposition"
+            "give it another disposition, or leave this scenario out"
         )
     return ""

@@ -123,7 +123,7 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
         """Every gate, judged on the findings of the critic."""
         from pytest_mcpeval.kinds.session.baseline import read
         from pytest_mcpeval.kinds.session.critic.parsing import may_be_finding
-        from pytest_mcpeval.kinds.session.gates import judge_gates, unfit_for_baseline
+        from pytest_mcpeval.kinds.session.gates import held_to_calls, judge_gates, unfit_for_baseline
         from pytest_mcpeval.kinds.session.metrics import dropped_of, findings_of
 
         session = _session(suite)
@@ -132,6 +132,7 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
         committed = None if blessing else read(session)
         dropped = [heading for heading in dropped_of(samples) if may_be_finding(heading)]
         found = judge_gates(session.key, session.settings.gates, findings_of(samples), committed, dropped)
+        found = held_to_calls(found, samples)
         if blessing and dropped and session.settings.baseline is not None:
             found.append(unfit_for_baseline(session.key, dropped))
         return found
@@ -153,16 +154,10 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
         return tables(samples)
 
     def conclude(self, suite: Session, samples: Sequence[Sample]) -> list[str]:
-        """Where the evaluation has its report."""
-        from pytest_mcpeval.kinds.session.metrics import report_sample_of
+        """What the evaluation found, how its scenarios ended, and in the last line where its report is."""
+        from pytest_mcpeval.kinds.session.metrics import conclusion
 
-        report = report_sample_of(samples)
-        if report is None or report.outcome != "passed":
-            return []
-        return [
-            f"Evaluation complete: {report.run['evaluation']}\nReport: {report.run['report']}\n"
-            f"Findings: {report.message.replace(' findings', '', 1)}"
-        ]
+        return conclusion(samples)
 
 
 def _session(suite: Session) -> SessionSuite:

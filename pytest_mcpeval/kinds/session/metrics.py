@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_mcpeval.kinds.session.critic.findings import Finding
+from pytest_mcpeval.kinds.session.endings import COMPLETE
 from pytest_mcpeval.kinds.session.spec import REPORT_ID
 from pytest_mcpeval.samples import Sample
 
@@ -30,6 +31,28 @@ def dropped_of(samples: Sequence[Sample]) -> list[str]:
     """The headings of the critic that look like findings and could not be read."""
     report = report_sample_of(samples)
     return [] if report is None else list(report.measured.get("dropped_headings", ()))
+
+
+def conclusion(samples: Sequence[Sample]) -> list[str]:
+    """What a person is told of an evaluation with a report; the last line says where that is."""
+    report = next((one for one in samples if one.id == REPORT_ID and "report" in one.run), None)
+    if report is None:
+        return []
+    found = report.message.replace(" findings", "", 1)
+    early = incomplete(samples)
+    lines = [
+        f"Evaluation complete: {report.run['evaluation']}",
+        f"Findings: {found}" if report.measured else found,
+        *([f"Not complete: {early}"] if early else []),
+        f"Report: {report.run['report']}",
+    ]
+    return ["\n".join(lines)]
+
+
+def incomplete(samples: Sequence[Sample]) -> str:
+    """The scenarios that were not carried out as they should have been, and how they ended."""
+    ended = {sample.id: sample.measured["ended"] for sample in samples if "ended" in sample.measured}
+    return "; ".join(f"{name}: {words}" for name, words in ended.items() if words != COMPLETE)
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_mcpeval.kinds.session.critic.findings import (
@@ -13,12 +13,13 @@ from pytest_mcpeval.kinds.session.critic.findings import (
     Finding,
     count_words,
 )
+from pytest_mcpeval.kinds.session.endings import Ending, endings_of
 from pytest_mcpeval.kinds.session.figures import ServerFigures, figures_of
-from pytest_mcpeval.kinds.session.records import TranscriptEntry
+from pytest_mcpeval.kinds.session.records import TranscriptEntry, server_of
 from pytest_mcpeval.kinds.session.state import State, seconds_between
 
-NO_FINDINGS = "No findings — surface behaved well in the scenarios run."
-NOT_CALLED = "No findings — never called in the scenarios run."
+NO_FINDINGS = "No findings"
+SCENARIO_HEADER = ("scenario", "ended", "calls", "blocked", "task")
 NOTHING_TO_EVALUATE = "No MCPs attached — nothing to evaluate"
 NO_SUMMARY = "The critic wrote no summary."
 
@@ -48,11 +49,11 @@ class Report:
 
     state: State
     entries: tuple[TranscriptEntry, ...]
+    endings: tuple[Ending, ...]
     duration: str
     headline: str
     synthesis: str
     by_server: tuple[tuple[str, tuple[Finding, ...]], ...]
-    called: frozenset[str]
     unattributed: tuple[Finding, ...]
     cross: tuple[Finding, ...]
     cross_words: str
@@ -61,8 +62,35 @@ class Report:
     figures: tuple[ServerFigures, ...]
 
     def no_findings(self, server: str) -> str:
-        """What stands under a server without findings: one that was never called has not behaved at all."""
-        return NO_FINDINGS if server in self.called else NOT_CALLED
+        """What stands under a server without findings.
+
+        It behaved well only where it was called, answered, and no scenario that concerns it ended early.
+        """
+        own = [entry for entry in self.entries if server_of(entry.tool, self.state.server_names()) == server]
+        told = [
+            f"{ending.scenario.id}: {ending.words}"
+            for ending in self.endings
+            if ending.concerns(server) and not ending.is_complete
+        ]
+        if not own:
+            return f"{NO_FINDINGS} — it was never called{''.join(f'; {words}' for words in told)}."
+        calls = f"{len(own)} {'call' if len(own) == 1 else 'calls'}"
+        if failed := sum(entry.failed or not entry.was_answered for entry in own):
+            told.append(f"{failed} of {calls} brought an error or no answer")
+        if told:
+            return f"{NO_FINDINGS}, which is no praise — {'; '.join(told)}."
+        return f"{NO_FINDINGS} — behaved well in {calls}."
+
+    def scenario_rows(self) -> Iterator[tuple[str, ...]]:
+        """What stands under `SCENARIO_HEADER`: every scenario, and how it ended."""
+        for one in self.endings:
+            yield (
+                one.scenario.id,
+                one.words,
+                str(one.calls),
+                str(one.blocked),
+                one.scenario.description,
+            )
 
     @property
     def aborted(self) -> int:
@@ -74,10 +102,11 @@ def report_of(state: State, entries: Sequence[TranscriptEntry]) -> Report:
     """The report on a state whose findings are checked."""
     findings = sorted(state.critic_findings, key=lambda finding: SEVERITIES.index(finding.severity))
     cross = tuple(finding for finding in findings if finding.mcp_name == CROSS_MCP)
-    figures = tuple(figures_of(state.attached_mcps, entries))
+    endings = endings_of(state, entries)
     return Report(
         state=state,
         entries=tuple(entries),
+        endings=endings,
         duration=duration(state),
         headline=f"{count_words(findings)} findings",
         synthesis=synthesis(state.critic_summary),
@@ -85,13 +114,12 @@ def report_of(state: State, entries: Sequence[TranscriptEntry]) -> Report:
             (name, tuple(finding for finding in findings if finding.mcp_name == name))
             for name in state.server_names()
         ),
-        called=frozenset(one.server for one in figures if one.calls),
         unattributed=tuple(finding for finding in findings if finding.mcp_name == UNATTRIBUTED),
         cross=cross,
-        cross_words="" if cross else _no_cross_words(state),
+        cross_words="" if cross else _no_cross_words(endings),
         skipped=tuple(_skipped(state)),
         caveats=tuple(_caveats(state)),
-        figures=figures,
+        figures=tuple(figures_of(state.attached_mcps, entries)),
     )
 
 
@@ -108,9 +136,13 @@ def synthesis(summary: str) -> str:
     return " ".join(_SENTENCE_END.split(" ".join(summary.split()))[:2])
 
 
-def _no_cross_words(state: State) -> str:
-    exercised = any(len(set(scenario.targets_mcps)) >= 2 for scenario in state.scenarios)
-    return f"Cross-MCP handoffs: {'none produced friction' if exercised else 'not exercised'}."
+def _no_cross_words(endings: Iterable[Ending]) -> str:
+    meant = [ending for ending in endings if len(set(ending.scenario.targets_mcps)) >= 2]
+    if any(ending.is_complete and len(ending.servers) >= 2 for ending in meant):
+        return "Cross-MCP handoffs: none produced friction."
+    called = "called fewer than 2 servers"
+    missed = "; ".join(f"{one.scenario.id}: {called if one.is_complete else one.words}" for one in meant)
+    return f"Cross-MCP handoffs: not exercised{f' ({missed})' if missed else ''}."
 
 
 def _skipped(state: State) -> Iterator[SkippedServer]:
@@ -130,7 +162,7 @@ def _caveats(state: State) -> Iterator[Caveat]:
         yield Caveat(f"{words} of the critic could not be read as findings:", "\n\n".join(dropped))
     for name in state.unmapped_mcp_names:
         yield Caveat(
-            f"critic attributed findings to '{name}' which is not an attached MCP; routed to Unattributed"
+            f"the critic blames '{name}', and no attached server has this name: see Unattributed Findings"
         )
     for citation in state.dangling_citations:
         cited = f" cites {citation.cited_id}" if citation.cited_id else ""

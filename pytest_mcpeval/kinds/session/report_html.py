@@ -9,7 +9,7 @@ from html import escape
 from pytest_mcpeval.kinds.session.critic.findings import Finding
 from pytest_mcpeval.kinds.session.figures import FIGURE_HEADER, figure_cells
 from pytest_mcpeval.kinds.session.records import TranscriptEntry
-from pytest_mcpeval.kinds.session.report import NO_SUMMARY, NOTHING_TO_EVALUATE, Report
+from pytest_mcpeval.kinds.session.report import NO_SUMMARY, NOTHING_TO_EVALUATE, SCENARIO_HEADER, Report
 from pytest_mcpeval.text import visible
 
 COLOURS = {"Critical": "#c62828", "Major": "#b26a00", "Minor": "#5d6d00", "Suggestion": "#1565c0"}
@@ -61,10 +61,11 @@ def _body(report: Report) -> Iterator[str]:
     yield f"<h2>Headline</h2><p>{report.headline}</p>"
     quoted = f"<blockquote>{_shown(report.synthesis)}</blockquote>"
     yield quoted if report.synthesis else f"<p>{NO_SUMMARY}</p>"
+    yield f"<h2>Scenarios</h2>{_table('', SCENARIO_HEADER, report.scenario_rows())}"
     yield "<h2>Per-MCP Findings</h2>"
     for name, findings in report.by_server:
         yield f"<h3>{_shown(name)}</h3>"
-        yield _findings(findings) if findings else f"<p>{report.no_findings(name)}</p>"
+        yield _findings(findings) if findings else f"<p>{_shown(report.no_findings(name))}</p>"
     if report.unattributed:
         yield f"<h2>Unattributed Findings</h2>{_findings(report.unattributed)}"
     cross = _findings(report.cross) if report.cross else f"<p>{_shown(report.cross_words)}</p>"
@@ -118,11 +119,10 @@ def _timeline(report: Report) -> Iterator[str]:
     if not report.entries:
         yield "<p>No call was made.</p>"
     scale = _Scale(report.entries)
-    for scenario in report.state.scenarios:
+    for ending in report.endings:
+        scenario = ending.scenario
         entries = [entry for entry in report.entries if entry.scenario_id == scenario.id]
-        execution = report.state.execution_of(scenario.id)
-        status = "not run" if execution is None else execution.abort_reason or execution.status
-        title = f"{scenario.id} ({status}): {scenario.description}"
+        title = f"{scenario.id}, {ending.words}: {scenario.description}"
         yield f"<table><caption>{_shown(title)}</caption>"
         yield "<tr><th>id</th><th>time</th><th>tool</th><th>arguments</th><th>result</th><th>ms</th></tr>"
         yield from (_entry(entry, scale) for entry in entries)

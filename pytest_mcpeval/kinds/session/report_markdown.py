@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from pytest_mcpeval.kinds.session.critic.findings import Finding
 from pytest_mcpeval.kinds.session.figures import FIGURE_HEADER, figure_cells
-from pytest_mcpeval.kinds.session.report import NO_SUMMARY, NOTHING_TO_EVALUATE, Caveat, Report
+from pytest_mcpeval.kinds.session.report import (
+    NO_SUMMARY,
+    NOTHING_TO_EVALUATE,
+    SCENARIO_HEADER,
+    Caveat,
+    Report,
+)
 from pytest_mcpeval.text import escaped_markdown, visible
 
 
@@ -39,6 +45,9 @@ def _nothing(report: Report) -> Iterator[str]:
 def _body(report: Report) -> Iterator[str]:
     yield from ("## Headline", "", report.headline, "")
     yield from (f"> {escaped_markdown(report.synthesis)}" if report.synthesis else NO_SUMMARY, "")
+    yield from ("## Scenarios", "")
+    rows = report.scenario_rows()
+    yield from _table(SCENARIO_HEADER, ((*row, escaped_markdown(task)) for *row, task in rows))
     yield from ("## Per-MCP Findings", "")
     for name, findings in report.by_server:
         yield from (f"### {escaped_markdown(name)}", "")
@@ -97,10 +106,15 @@ def _code(text: str) -> str:
 
 def _figures(report: Report) -> Iterator[str]:
     yield from ("## Server Figures", "")
-    yield f"| {' | '.join(FIGURE_HEADER)} |"
-    yield f"|---|{'---:|' * (len(FIGURE_HEADER) - 1)}"
-    for one in report.figures:
-        yield f"| {' | '.join((escaped_markdown(one.server), *figure_cells(one)))} |"
+    rows = ((escaped_markdown(one.server), *figure_cells(one)) for one in report.figures)
+    yield from _table(FIGURE_HEADER, rows, aligned="---:")
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], aligned: str = "---") -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield f"|---|{f'{aligned}|' * (len(header) - 1)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
     yield ""
 
 
@@ -109,7 +123,7 @@ def _artifacts(report: Report) -> Iterator[str]:
     yield f"- Transcript: `transcript.jsonl` ({len(report.entries)} entries)"
     yield "- State: `state.json`"
     yield (
-        "- Critic raw output: `critic-output.md` (full critic response; only the `## Summary` block is "
-        "mirrored into `state.json` under `critic_summary`)"
+        "- Critic raw output: `critic-output.md` (all that the critic wrote, with the details of findings; "
+        "its summary is in `state.json` too, as `critic_summary`)"
     )
     yield "- Timeline: `report.html`"

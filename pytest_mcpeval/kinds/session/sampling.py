@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_mcpeval.gates import names
 from pytest_mcpeval.kinds.base import Case
 from pytest_mcpeval.kinds.session.critic.findings import counts, found_words
+from pytest_mcpeval.kinds.session.endings import ending_of
 from pytest_mcpeval.kinds.session.figures import figures_of
-from pytest_mcpeval.kinds.session.records import BLOCKED, TranscriptEntry
+from pytest_mcpeval.kinds.session.records import TranscriptEntry
 from pytest_mcpeval.kinds.session.report import NOTHING_TO_EVALUATE
-from pytest_mcpeval.kinds.session.spec import PlannedScenario, SessionSpec, SessionSuite
+from pytest_mcpeval.kinds.session.spec import SessionSpec, SessionSuite
 from pytest_mcpeval.kinds.session.state import Execution, State, seconds_between
 from pytest_mcpeval.samples import Check, Sample
 
 NO_SERVERS = "NO SERVERS"
-
-_REASONS = {
-    "call_budget": "its call budget was exceeded",
-    "wallclock": "the time of the whole session was over",
-    "safety_abort": "a call could not be shown to be within what is allowed",
-}
 
 
 def scenario_sample(
@@ -34,23 +30,22 @@ def scenario_sample(
         return nothing_sample(suite, case)
     execution = state.execution_of(case.id)
     assert execution is not None, "it is over"
-    own = [entry for entry in entries if entry.scenario_id == case.id]
-    checks = _checks(planned, execution)
-    failed = [check for check in checks if not check.passed and not _is_cut_off(check, planned)]
+    ending = ending_of(planned.record(), state, entries)
     return Sample(
         suite=suite.key,
         kind=suite.kind,
         id=case.id,
-        outcome="failed" if failed else "passed",
-        checks=checks,
-        message=_message(execution, failed),
+        outcome="failed" if ending.failed else "passed",
+        checks=ending.checks,
+        message=_message(execution, ending.failed),
         traits={**case.traits, "name": planned.scenario.description},
         measured={
             "status": execution.status,
             "abort_reason": execution.abort_reason,
-            "call_count": execution.call_count,
-            "blocked": sum(entry.tool == BLOCKED for entry in own),
-            "transcript": [_line(entry) for entry in own],
+            "call_count": ending.calls,
+            "blocked": ending.blocked,
+            "ended": ending.words,
+            "transcript": [_line(entry) for entry in entries if entry.scenario_id == case.id],
         },
         run={
             "answer": execution.outcome.answer if execution.outcome else "",
@@ -82,7 +77,8 @@ def report_sample(
 ) -> Sample:
     """The sample of the report; findings are for the gates to judge."""
     if not state.attached_mcps:
-        return nothing_sample(suite, case)
+        run = {"evaluation": state.eval_name, "report": report_path}
+        return replace(nothing_sample(suite, case), run=run)
     failed = state.status == "critic_failed"
     message = "the critic's output cannot be read: no finding, nothing like one, and no summary"
     return Sample(
@@ -107,35 +103,6 @@ def report_sample(
             **({"critic_output": state.critic_failure_path} if failed else {"report": report_path}),
         },
     )
-
-
-def _checks(planned: PlannedScenario, execution: Execution) -> tuple[Check, ...]:
-    found = execution.outcome.checks if execution.outcome else ()
-    return (_ending(planned, execution), *(Check(**check) for check in found))
-
-
-def _is_cut_off(check: Check, planned: PlannedScenario) -> bool:
-    """Whether the end that a scenario is meant to have left a call unanswered, or a check unreached.
-
-    Then the check says nothing against the scenario, once it has ended so.
-    """
-    if planned.expect_abort is None:
-        return False
-    timed_out = check.name == "answered" and (check.details or {}).get("reason") == "timeout"
-    return timed_out or check.status == "inconclusive"
-
-
-def _ending(planned: PlannedScenario, execution: Execution) -> Check:
-    wanted = planned.expect_abort
-    ended = execution.abort_reason
-    if ended == wanted:
-        words = f"aborted as expected: {ended}" if ended else "carried out"
-    elif ended is None:
-        words = f"expected to be aborted ({wanted}), but was carried out"
-    else:
-        words = f"aborted ({ended}): {_REASONS[ended]}"
-    rule = {"type": "ending", "abort_reason": wanted}
-    return Check(rule, "passed" if ended == wanted else "failed", words)
 
 
 def _message(execution: Execution, failed: Sequence[Check]) -> str:

@@ -65,8 +65,8 @@ def ask_scenarios(talk: Conversation) -> list[Proposal]:
     """The scenarios that a person describes, at most 8."""
     talk.tell(
         f"What should be tried? One scenario in each line, 1 to {MOST_SCENARIOS}; an empty line ends, as in\n"
-        "  Find all open issues that mention X, and summarise them.\n"
-        "  Search the knowledge base for Y, and compare with Z."
+        "  Which drafts were changed this week? Write their titles into overview.md.\n"
+        "  Look up the opening hours of the library, and put them into the calendar."
     )
     found: list[Proposal] = []
     while len(found) < MOST_SCENARIOS:

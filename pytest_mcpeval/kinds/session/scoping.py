@@ -17,7 +17,6 @@ from pytest_mcpeval.kinds.session.state import (
     Config,
     FilteredServer,
     SafetyDisposition,
-    ScenarioRecord,
     State,
     StateFile,
     now,
@@ -78,20 +77,8 @@ def scoped(file: StateFile, suite: SessionSuite, connect: Connect) -> StateFile:
         for scope in suite.scopes.values()
     )
     file.update(status="scoping", safety_dispositions=dispositions)
-    file.update(status="scoped", scenarios=tuple(_records(suite)))
+    file.update(status="scoped", scenarios=tuple(planned.record() for planned in suite.scenarios))
     return file
-
-
-def _records(suite: SessionSuite) -> Iterator[ScenarioRecord]:
-    for planned in suite.scenarios:
-        scenario = planned.scenario
-        yield ScenarioRecord(
-            id=scenario.id,
-            source=scenario.source,
-            description=scenario.description,
-            targets_mcps=scenario.targets_mcps,
-            note=planned.note,
-        )
 
 
 def _listed(suite: SessionSuite, connect: Connect) -> Iterator[AttachedServer]:

@@ -10,6 +10,7 @@ from typing import Any
 from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.kinds.session.discovery import FoundServer
 from pytest_mcpeval.kinds.session.records import AbortReason, Scenario, ServerScope
+from pytest_mcpeval.kinds.session.state import ScenarioRecord
 
 REPORT_ID = "report"
 """The id of the case that asks the critic and writes the report."""
@@ -30,6 +31,17 @@ class PlannedScenario:
     def id(self) -> str:
         """``S1``, ``S2``, …"""
         return self.scenario.id
+
+    def record(self) -> ScenarioRecord:
+        """What the state says of it."""
+        return ScenarioRecord(
+            id=self.scenario.id,
+            source=self.scenario.source,
+            description=self.scenario.description,
+            targets_mcps=self.scenario.targets_mcps,
+            note=self.note,
+            expect_abort=self.expect_abort,
+        )
 
 
 @dataclass(frozen=True)

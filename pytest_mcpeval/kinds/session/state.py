@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.kinds.session.critic.citations import DanglingCitation
 from pytest_mcpeval.kinds.session.critic.findings import Finding
-from pytest_mcpeval.kinds.session.records import Disposition, ServerScope, timestamp
+from pytest_mcpeval.kinds.session.records import AbortReason, Disposition, ServerScope, timestamp
 from pytest_mcpeval.loading import DataFileError, Problem, load
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.samples import to_json
@@ -86,13 +86,14 @@ class SafetyDisposition(_Record):
 
 
 class ScenarioRecord(_Record):
-    """A scenario, as it was approved."""
+    """A scenario, as it was approved; ``expect_abort`` is set where it is meant to be aborted."""
 
     id: str
     source: Literal["user", "derived"] = "user"
     description: str
     targets_mcps: tuple[str, ...] = ()
     note: str = ""
+    expect_abort: AbortReason | None = None
 
 
 class Outcome(_Record):

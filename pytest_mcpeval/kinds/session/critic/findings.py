@@ -8,6 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from pytest_mcpeval.text import visible
+
 Severity = Literal["Critical", "Major", "Minor", "Suggestion"]
 Dimension = Literal["glue_code", "redundant_calls", "response_shape", "parameter_inference", "cross_mcp"]
 
@@ -42,6 +44,11 @@ class Finding(BaseModel):
     summary: str
     evidence_ids: tuple[str, ...]
     recommendation: str = ""
+
+
+def wire_line(text: str) -> str:
+    """A text as it stands in the output of a critic: on one line, control characters spelled out."""
+    return " ".join(visible(text).split())
 
 
 def counts(findings: Iterable[Finding]) -> dict[Severity, int]:

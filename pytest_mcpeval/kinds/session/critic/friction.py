@@ -42,15 +42,16 @@ class Draft:
 
 @dataclass(frozen=True)
 class Material:
-    """What the critic reads: the transcript, server → its tools, scenario → the servers it is meant for."""
+    """What the critic reads: the transcript, and server → its tools."""
 
     entries: Sequence[TranscriptEntry]
     tools: Mapping[str, Sequence[str]]
-    targets: Mapping[str, Sequence[str]] = field(default_factory=dict)
     changes: Callable[[str, str], bool] = lambda server, tool: True
     """(server, tool) → whether the tool may change something, so that asking again is no waste."""
     resumed: Sequence[str] = ()
     """When a later run went on, and carried out again from the start what had been interrupted."""
+    incomplete: Mapping[str, str] = field(default_factory=dict)
+    """Scenario → how it ended, of those that were not carried out as they should have been."""
 
     def server_of(self, tool: str) -> str:
         """The server of ``mcp__<server>__<tool>``, or an empty text."""
@@ -234,18 +235,27 @@ def _glued(material: Material) -> Iterator[Draft]:
             continue
         before = max(place for place in mcp if place < glue[0])
         after = min(place for place in mcp if place > glue[-1])
-        names = ", ".join(dict.fromkeys(f"`{entries[place].tool}`" for place in glue))
         yield Draft(
             severity,
             "glue_code",
-            f"{scenario} needed {_times(len(glue), 'call')} of {names} between two MCP calls",
+            f"{scenario} needed {_times(len(glue), 'call')} of other tools between two MCP calls: "
+            f"{_named(entries[place] for place in glue)}",
             servers[before],
-            tuple(entries[place].id for place in (before, *glue, after)),
+            tuple(entries[place].id for place in (before, after) if servers[place] == servers[before]),
             f"Let `{material.tool_of(entries[before])}` return what the next call needs.",
         )
 
 
+def _named(entries: Iterable[TranscriptEntry]) -> str:
+    """Tools with the ids of their calls: they are no calls of a server, and so no evidence against it."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        found.setdefault(entry.tool, []).append(entry.id)
+    return ", ".join(f"`{tool}` ({', '.join(ids)})" for tool, ids in found.items())
+
+
 def _unjustified(material: Material) -> Iterator[Draft]:
+    """Uses of other tools without a reason. No server is to blame: what it lacks is what nobody has said."""
     known = {mcp_tool(server, tool) for server, tools in material.tools.items() for tool in tools}
     for scenario, entries in material.attempts():
         problems = {
@@ -255,13 +265,11 @@ def _unjustified(material: Material) -> Iterator[Draft]:
         }
         if not problems:
             continue
-        server = next((name for entry in entries if (name := material.server_of(entry.tool))), "")
-        targets = [name for name in material.targets.get(scenario, ()) if name in material.tools]
         yield Draft(
             "Major",
             "glue_code",
             f"{scenario} used {_times(len(problems), 'other tool')} without saying why no MCP tool would do",
-            targets[0] if targets else server,
+            "",
             tuple(problems),
             "Name the MCP tool that was considered and why not, or say that none covers the step.",
             "; ".join(f"The justification of {entry} {problem}" for entry, problem in problems.items()) + ".",

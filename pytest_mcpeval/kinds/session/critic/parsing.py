@@ -20,6 +20,7 @@ from pytest_mcpeval.kinds.session.critic.findings import (
     Dimension,
     Finding,
     Severity,
+    wire_line,
 )
 
 _WIRE_SEVERITIES = "|".join(severity.upper() for severity in SEVERITIES)
@@ -161,6 +162,7 @@ def _evidence(text: str | None) -> Sequence[str]:
 
 
 def _server_name(name: str | None, attached: Collection[str]) -> str:
-    if name == CROSS_MCP or (name and name in attached):
-        return name
-    return UNATTRIBUTED
+    if name == CROSS_MCP or name in attached:
+        return name or UNATTRIBUTED
+    # A name with a line break or two spaces in a row cannot stand in a line as it is.
+    return next((server for server in attached if name and wire_line(server) == name), UNATTRIBUTED)

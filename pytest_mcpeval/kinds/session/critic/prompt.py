@@ -34,11 +34,11 @@ Transcript: {transcript}
 State: {state}
 Attached MCPs: {servers}
 
-Read all three inputs before forming findings. For each attached MCP whose
-`source` config is readable, consult that config for tool descriptions and
-parameter schemas before making `glue_code` severity judgments. Emit findings
-in the format specified in your agent instructions. Every finding must cite
-≥1 transcript id.
+Begin with the transcript and the state; write nothing before you know both. The state says how each
+scenario ended: one that was aborted or failed is no praise of a server, whatever it did not show. Each server
+has its configuration at `source`. Where you can open it, look up what its tools promise and which parameters
+they take, and only then decide how bad a `glue_code` finding is. Keep to the form of your instructions, and
+name at least one transcript id as evidence of each finding.
 """
 
 

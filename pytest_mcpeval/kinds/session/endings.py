@@ -1,0 +1,150 @@
+"""How scenarios ended, and what speaks against them: the same for their tests and for the report. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pytest_mcpeval.gates import names
+from pytest_mcpeval.kinds.session.records import BLOCKED, TranscriptEntry, server_of
+from pytest_mcpeval.kinds.session.state import Execution, ScenarioRecord, State
+from pytest_mcpeval.samples import Check
+
+COMPLETE = "complete"
+TARGETS = "targets_mcps"
+
+_REASONS = {
+    "call_budget": "its call budget was exceeded",
+    "wallclock": "the time of the whole session was over",
+    "safety_abort": "a call could not be shown to be within what is allowed",
+}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How one scenario ended.
+
+    ``words`` say it in short. ``servers`` are those that it called, ``checks`` what there is to judge, and
+    ``failed`` those of them that speak against it. ``is_complete``: it was carried out to its end, and
+    nothing speaks against it. What an aborted scenario left out is unknown, even where it was to be aborted.
+    """
+
+    scenario: ScenarioRecord
+    words: str
+    calls: int
+    blocked: int
+    servers: frozenset[str]
+    checks: tuple[Check, ...]
+    failed: tuple[Check, ...]
+    is_complete: bool
+
+    def concerns(self, server: str) -> bool:
+        """Whether the scenario called the server, or was meant to."""
+        return server in self.servers or server in self.scenario.targets_mcps
+
+
+def endings_of(state: State, entries: Sequence[TranscriptEntry]) -> tuple[Ending, ...]:
+    """The ending of every scenario, in their order."""
+    return tuple(ending_of(scenario, state, entries) for scenario in state.scenarios)
+
+
+def ending_of(scenario: ScenarioRecord, state: State, entries: Sequence[TranscriptEntry]) -> Ending:
+    """The ending of one scenario; ``entries`` are the transcript."""
+    execution = state.execution_of(scenario.id)
+    own = [entry for entry in entries if entry.scenario_id == scenario.id]
+    servers = state.server_names()
+    checks = () if execution is None else tuple(_checks(scenario, execution, own, servers))
+    failed = tuple(check for check in checks if not check.passed and not _is_cut_off(check, scenario))
+    words = _words(scenario, execution, failed)
+    return Ending(
+        scenario=scenario,
+        words=words,
+        calls=0 if execution is None else execution.call_count,
+        blocked=sum(entry.tool == BLOCKED for entry in own),
+        servers=frozenset(name for entry in own if (name := server_of(entry.tool, servers))),
+        checks=checks,
+        failed=failed,
+        is_complete=words == COMPLETE,
+    )
+
+
+def _words(scenario: ScenarioRecord, execution: Execution | None, failed: Sequence[Check]) -> str:
+    if execution is None:
+        return "not begun"
+    if execution.status == "running":
+        return "interrupted"
+    if execution.outcome is not None and execution.outcome.error:
+        return "not carried out"
+    if execution.status == "aborted":
+        return f"aborted ({execution.abort_reason})"
+    if scenario.expect_abort is not None:
+        return "not aborted"
+    return f"failed ({names([*dict.fromkeys(check.name for check in failed)])})" if failed else COMPLETE
+
+
+def _checks(
+    scenario: ScenarioRecord, execution: Execution, own: Sequence[TranscriptEntry], servers: Sequence[str]
+) -> Iterator[Check]:
+    yield _ending_check(scenario, execution)
+    found = [Check(**check) for check in execution.outcome.checks] if execution.outcome else []
+    # Time was over before anybody could call anything.
+    began = execution.abort_reason != "wallclock" or execution.started != execution.ended
+    if scenario.targets_mcps and began:
+        yield _targets_check(scenario, execution, own, found, servers)
+    yield from found
+
+
+def _is_cut_off(check: Check, scenario: ScenarioRecord) -> bool:
+    """Whether the end that a scenario is meant to have left a call unanswered, or a check unreached.
+
+    Then the check says nothing against the scenario, once it has ended so.
+    """
+    if scenario.expect_abort is None:
+        return False
+    timed_out = check.name == "answered" and (check.details or {}).get("reason") == "timeout"
+    return timed_out or check.status == "inconclusive"
+
+
+def _ending_check(scenario: ScenarioRecord, execution: Execution) -> Check:
+    wanted = scenario.expect_abort
+    ended = execution.abort_reason
+    if ended == wanted:
+        words = f"aborted as expected: {ended}" if ended else "carried out"
+    elif ended is None:
+        words = f"expected to be aborted ({wanted}), but was carried out"
+    else:
+        words = f"aborted ({ended}): {_REASONS[ended]}"
+    rule = {"type": "ending", "abort_reason": wanted}
+    return Check(rule, "passed" if ended == wanted else "failed", words)
+
+
+def _targets_check(
+    scenario: ScenarioRecord,
+    execution: Execution,
+    own: Sequence[TranscriptEntry],
+    found: Sequence[Check],
+    servers: Sequence[str],
+) -> Check:
+    """At least one of the servers that a scenario is meant for was called.
+
+    A call that was blocked counts where the file expects it: in a step that must be refused, or when the
+    scenario was aborted as expected.
+    """
+    rule = {"type": TARGETS, "servers": list(scenario.targets_mcps)}
+    called = [server_of(entry.tool, servers) for entry in own]
+    tried = [server_of(entry.blocked_tool, servers) for entry in own if entry.blocked_tool]
+    refused = [server_of(str(check.rule["tool"]), servers) for check in found if _is_refused(check)]
+    as_expected = execution.abort_reason is not None and execution.abort_reason == scenario.expect_abort
+    seen = {*called, *refused, *(tried if as_expected else ())}
+    if hit := [name for name in scenario.targets_mcps if name in seen]:
+        return Check(rule, "passed", f"called {', '.join(hit)}")
+    blocked = sum(name in scenario.targets_mcps for name in tried)
+    others = ", ".join(dict.fromkeys(filter(None, called)))
+    words = f"called none of the servers it is meant for: {', '.join(scenario.targets_mcps)}"
+    words += f"; the guard did not let {blocked} of its calls to them pass" if blocked else ""
+    words += f"; it called {others}" if others else ""
+    return Check(rule, "failed", words)
+
+
+def _is_refused(check: Check) -> bool:
+    return check.name == "refused" and check.passed and "tool" in check.rule
