@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+
+import pytest
 
 # What the tests start must not depend on how the tests were started.
 # A background job and some CI runners ignore signals or hold them back, and every child inherits that.
@@ -32,3 +35,12 @@ os.umask(0o022)
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(autouse=True)
+def _no_variables_of_other_tests() -> Iterator[None]:
+    """A value that one test has read from the environment is no secret of the next one."""
+    from pytest_mcpeval.redaction import redactor
+
+    yield
+    redactor.forget()

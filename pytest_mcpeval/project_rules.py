@@ -15,14 +15,17 @@ from pytest_mcpeval.kinds.base import Kind
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.loader import PARSERS
-from pytest_mcpeval.loading.schema import Expected, validate
+from pytest_mcpeval.loading.schema import Expected, dotted, validate
 from pytest_mcpeval.loading.wording import shown, suggestion
 from pytest_mcpeval.path_patterns import files_of, is_below, is_spelled_out, matches, names_something
+from pytest_mcpeval.placeholders import filled_in
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
 SUFFIXES = frozenset(PARSERS)
+OF_TARGETS = frozenset({"command", "env", "url", "headers", "body", "arguments"})
+"""Keys whose placeholders are filled in when a target is asked."""
 
 Pattern = Annotated[str, Field(min_length=1)]
 Patterns = Annotated[
@@ -156,7 +159,8 @@ def _entry_model(settings: type[BaseModel]) -> type[BaseModel]:
 
 
 def _rule(document: Document, at: tuple[str | int, ...], entry: Any, kind: Kind[Any]) -> Rule:
-    validated: BaseModel = validate(_entry_model(kind.settings_model), document, entry, at=at)
+    ready = _filled_in(document, at, entry)
+    validated: BaseModel = validate(_entry_model(kind.settings_model), document, ready, at=at)
     settings = given(located(validated, document.path.parent))
     patterns = _patterns(document, (*at, "files"), settings.pop("files")) if "files" in settings else None
     lines = {name: document.line(*at, _as_written(entry, name)) for name in settings}
@@ -166,6 +170,24 @@ def _rule(document: Document, at: tuple[str | int, ...], entry: Any, kind: Kind[
         raise DataFileError([document.problem(*at, "files", message=message)])
     files_line = 0 if patterns is None else document.line(*at, "files")
     return Rule(settings, lines, patterns, is_suite, files_line)
+
+
+def _filled_in(document: Document, at: tuple[str | int, ...], entry: Any) -> Any:
+    """An entry with environment variables filled in; what belongs to a target waits until it is asked."""
+    if isinstance(entry, dict):
+        return {
+            key: inner if key in OF_TARGETS else _filled_in(document, (*at, key), inner)
+            for key, inner in entry.items()
+        }
+    if isinstance(entry, list):
+        return [_filled_in(document, (*at, index), inner) for index, inner in enumerate(entry)]
+    if not isinstance(entry, str) or entry.startswith("command:"):
+        return entry
+
+    try:
+        return filled_in(entry, "definition")
+    except ValueError as error:
+        raise DataFileError([document.problem(*at, message=f"{dotted(at)}: {error}")]) from None
 
 
 def _as_written(entry: Mapping[str, Any], name: str) -> str:

@@ -84,12 +84,10 @@ class MadeVisit:
 class Recorder:
     """What one Python test did: the calls it made, in the order it made them, and the checks it evaluated.
 
-    ``visits`` are those it made to agents, in their order. ``secrets`` maps
-    secret values that its server's definition brings into play to what is shown instead.
+    ``visits`` are those it made to agents, in their order.
     """
 
     server: str = ""
-    secrets: dict[str, str] = field(default_factory=dict)
     calls: list[RecordedCall] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     visits: list[MadeVisit] = field(default_factory=list)
@@ -187,7 +185,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
     """The sample of a Python test, or None when it is not a case."""
     if not is_python_case(item):
         return None
-    from pytest_mcpeval.kinds.scenario.run import Answer, measured, measured_run, redacted
+    from pytest_mcpeval.kinds.scenario.run import Answer, measured, measured_run
 
     recorder = recorder_of(item)
     outcome = _outcome(call, report)
@@ -207,7 +205,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
         measured=measured(recorder.server, [(made.target, made.name) for made in recorder.calls], answers),
         run=measured_run(answers),
     )
-    return redacted(sample, recorder.secrets)
+    return sample.redacted()
 
 
 def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:

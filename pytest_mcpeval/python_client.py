@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,7 +16,6 @@ from pytest_mcpeval.python_markers import marked_server
 from pytest_mcpeval.servers.connection import DEFAULT_TIMEOUT
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.servers.variables import secrets
 
 if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
@@ -91,7 +89,6 @@ class CaseClient:
         """
         server = self.server
         self._recorder.server = server.name
-        self._recorder.secrets |= secrets(server, os.environ)
         return self._runtime.connection(server)
 
     def call_tool(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +16,9 @@ from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.python_assertions import MarkedAssertionsFailed, judge_marked_assertions
 from pytest_mcpeval.python_cases import INCIDENTS, EvidenceMissing, is_python_case, python_sample, recorder_of
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
@@ -122,7 +122,7 @@ class PythonCases:
         if is_python_case(item):
             if call.excinfo is not None and report.failed:
                 _tell(item, call, call.excinfo.value, report)
-            _redact(report, recorder_of(item).secrets)
+            _redact(report)
         return report
 
 
@@ -137,14 +137,12 @@ def _tell(
         report.sections.append((SECTION, _evidence(item, call, report)))
 
 
-def _redact(report: pytest.TestReport, secrets: Mapping[str, str]) -> None:
+def _redact(report: pytest.TestReport) -> None:
     """Take secret values out of what was printed, and of a traceback that shows them."""
-    if not secrets:
-        return
-    report.sections = [(name, redact(text, secrets)) for name, text in report.sections]
+    report.sections = [(name, redactor.text(text)) for name, text in report.sections]
     shown = str(report.longrepr) if report.failed else ""
-    if redact(shown, secrets) != shown:
-        report.longrepr = redact(shown, secrets)
+    if redactor.text(shown) != shown:
+        report.longrepr = redactor.text(shown)
 
 
 def _is_unittest(item: pytest.Function) -> bool:

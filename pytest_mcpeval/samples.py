@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
+
+from pytest_mcpeval.redaction import redactor
 
 CheckStatus = Literal["passed", "failed", "inconclusive"]
 
@@ -117,6 +119,26 @@ class Sample:
         # Not asdict: it copies every value deeply, for each case of a run.
         checks = [vars(check) for check in self.checks]
         return {**vars(self), "checks": checks, "runs": [run.as_data() for run in self.runs]}
+
+    def redacted(self) -> Sample:
+        """The sample without values that came from the environment; its verdicts stay what they are."""
+        return replace(
+            self,
+            checks=tuple(
+                replace(
+                    check,
+                    rule={**redactor.data(check.rule), "type": check.name},
+                    message=redactor.text(check.message),
+                    details=redactor.data(check.details),
+                )
+                for check in self.checks
+            ),
+            message=redactor.text(self.message),
+            traits=redactor.data(self.traits),
+            measured=redactor.data(self.measured),
+            run=redactor.data(self.run),
+            runs=tuple(run.redacted() for run in self.runs),
+        )
 
     @classmethod
     def of_data(cls, fields: Mapping[str, Any]) -> Sample:

@@ -99,6 +99,7 @@ class PlaywrightMcpBrowser:
             command=self._command,
             args=("--config", "config.json"),
             env={name: self._environ[name] for name in PASSED_ON if name in self._environ},
+            public=tuple(PASSED_ON),
             cwd=str(self._folder),
         )
 

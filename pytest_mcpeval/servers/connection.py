@@ -8,10 +8,10 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_mcpeval.interruptible import result_of
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import CallError, ServerStartError
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.servers.tools import Tool
-from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -40,12 +40,10 @@ class Connection:
         definition: ServerDefinition,
         session: Session,
         thread: ConnectionThread,
-        secrets: Mapping[str, str],
     ) -> None:
         self._definition = definition
         self._session = session
         self._thread = thread
-        self._secrets = secrets
         self._kept_open: Future[None] = Future()
 
     def open(self) -> None:
@@ -67,11 +65,11 @@ class Connection:
     def _explained(self, error: ServerStartError) -> ServerStartError:
         return ServerStartError(
             self.name,
-            self.redact(error.reason),
+            redactor.text(error.reason),
             command=self._definition.shown(),
             origin=self._definition.origin,
             exit_code=error.exit_code,
-            stderr_tail=self.redact(error.stderr_tail),
+            stderr_tail=redactor.text(error.stderr_tail),
         )
 
     @property
@@ -198,11 +196,7 @@ class Connection:
 
         A note about lines on its standard output that are no JSON-RPC comes last.
         """
-        return self.redact(self._session.last_words(lines))
-
-    def redact(self, text: str) -> str:
-        """The text with the secrets of this server's definition replaced by their names."""
-        return redact(text, self._secrets)
+        return redactor.text(self._session.last_words(lines))
 
     def close(self) -> None:
         """End the connection and the server's process; returns when both are gone, within some seconds."""
@@ -240,7 +234,7 @@ class Connection:
         except CallError as error:
             raise CallError(
                 error.reason,
-                self.redact(error.message),
+                redactor.text(error.message),
                 http_status=error.http_status,
                 stderr_tail=self.stderr_tail(),
                 is_rejection=error.is_rejection,

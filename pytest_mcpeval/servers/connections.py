@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.loading import garbage_collection_paused
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.connection import Connection
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 from pytest_mcpeval.servers.processes import ProcessFiles
 from pytest_mcpeval.servers.thread import ConnectionThread
-from pytest_mcpeval.servers.variables import expand, redact, secrets
+from pytest_mcpeval.servers.variables import expand
 
 _CLOSE_SECONDS = 12.0
 
@@ -97,16 +98,15 @@ class Connections:
 
     def _open(self, definition: ServerDefinition) -> Connection:
         expanded = expand(definition, self._environ)
-        replacements = secrets(definition, self._environ)
         _require_directory(expanded)
         thread = self._connection_thread()
         files = self._files(definition.name) if definition.transport == "stdio" else None
-        in_process = _load(expanded, replacements) if definition.transport == "module" else None
+        in_process = _load(expanded) if definition.transport == "module" else None
         with garbage_collection_paused():
             from pytest_mcpeval.servers.session import Session
 
         session = Session(expanded, definition.url, files, in_process)
-        connection = Connection(definition, session, thread, replacements)
+        connection = Connection(definition, session, thread)
         with self._lock:
             self._opened = [opened for opened in self._opened if not opened.wait_closed(0)]
             self._opened.append(connection)
@@ -128,13 +128,6 @@ class Connections:
                 raise RuntimeError("the connections are closed")
             self._thread = self._thread or ConnectionThread()
             return self._thread
-
-    def redact(self, text: str) -> str:
-        """The text with the secrets of all servers replaced by their names."""
-        replacements: dict[str, str] = {}
-        for definition in {*self._definitions.values(), *tuple(self._opening)}:
-            replacements |= secrets(definition, self._environ)
-        return redact(text, replacements)
 
     def close(self) -> None:
         """End all connections and server processes, within some seconds; a second call does nothing."""
@@ -169,11 +162,11 @@ def _require_directory(definition: ServerDefinition) -> None:
         )
 
 
-def _load(definition: ServerDefinition, replacements: Mapping[str, str]) -> Any:
+def _load(definition: ServerDefinition) -> Any:
     from pytest_mcpeval.servers.modules import load_server
 
     try:
         return load_server(definition)
     except ServerStartError as error:
-        error.reason = redact(error.reason, replacements)
+        error.reason = redactor.text(error.reason)
         raise

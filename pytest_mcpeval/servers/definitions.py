@@ -24,7 +24,7 @@ class ServerDefinition:
     (streamable HTTP) and ``sse`` (the legacy transport); ``module`` (``pkg.mod:object``) to an in-process
     server. ``directory`` is that of the defining file: where a process starts unless ``cwd`` says otherwise
     (relative to it), and importable for a ``module``. ``start_timeout`` is in seconds. ``origin`` is
-    ``path:line``, where it was defined.
+    ``path:line``, where it was defined. ``public`` names the variables whose values may be shown.
     """
 
     name: str
@@ -39,6 +39,7 @@ class ServerDefinition:
     directory: Path | None = None
     start_timeout: float = 30.0
     origin: str = ""
+    public: tuple[str, ...] = ()
 
     def shown(self) -> str:
         """The command line, URL or module for people.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.placeholders import PlaceholderError, placeholders
 from pytest_mcpeval.servers.definitions import ServerDefinition, Transport
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class ServerEntry(BaseModel):
     start_timeout: float = Field(
         30.0, gt=0, le=86_400, validation_alias=AliasChoices("start_timeout", "startTimeout")
     )
+    public: list[str] = []
 
 
 def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, ServerDefinition]:
@@ -148,7 +150,21 @@ def _entry_problems(document: Document, section: str, name: str, entry: ServerEn
         problems.append(
             problem(f"type {entry.type} goes with {wanted}, but this server has {given[0]}", "type")
         )
-    return problems
+    return [*problems, *_placeholder_problems(document, section, name, entry)]
+
+
+def _placeholder_problems(
+    document: Document, section: str, name: str, entry: ServerEntry
+) -> Iterator[Problem]:
+    """What begins with ``${`` and is no placeholder.
+
+    A form of another host, in its own file, matters to those only who use the server.
+    """
+    for key in ("command", "args", "env", "cwd", "url", "headers"):
+        for path, found in placeholders(getattr(entry, key), "definition"):
+            if not isinstance(found, PlaceholderError) or (section == _MCP_JSON and found.is_foreign):
+                continue
+            yield document.problem(section, name, key, *path, message=f"server {name!r}: {found}")
 
 
 def definition_of(name: str, entry: ServerEntry, path: Path, line: int) -> ServerDefinition:
@@ -158,6 +174,7 @@ def definition_of(name: str, entry: ServerEntry, path: Path, line: int) -> Serve
         "start_timeout": entry.start_timeout,
         "directory": path.absolute().parent,
         "origin": f"{path}:{line}",
+        "public": tuple(entry.public),
     }
     if entry.command is not None:
         command, args = entry.command, tuple(entry.args)

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from pytest_mcpeval.placeholders import (
+    OPENING,
+    Placeholder,
+    PlaceholderError,
+    filled,
+    from_environment,
+    placeholders,
+)
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.definitions import ServerDefinition, is_secret_name
 from pytest_mcpeval.servers.errors import ServerConfigError
-from pytest_mcpeval.text import shortened
 
-_OPENING = "${"
-_ESCAPED = "$${"
-_FORMS = re.compile(
-    r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>(?:(?!\$\{)[^}])*))?\}|\$\{"
-)
-"""What begins with ``${``: escaped, a variable, or neither."""
-_FOREIGN_FORM = re.compile(r"\$\{(?:env|input|workspaceFolder)[:}][^}]*\}?")
 _MCP_URL = "MCP_URL"
 _DEEPEST_QUOTES = 3
-_SHORTEST_SECRET = 6
-_LONGEST_SHOWN = 40
 
 
 def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDefinition:
@@ -39,9 +37,11 @@ def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDe
             named with server and file:line.
     """
 
+    _learn_literals(definition)
+
     def text(value: str, where: str) -> str:
-        _reject_foreign_form(definition, value, where)
-        return _FORMS.sub(lambda match: _value(match, definition, environ, where), value)
+        filled: str = expanded(value, environ, f"{_prefix(definition)}server {definition.name!r}", where)
+        return filled
 
     return replace(
         definition,
@@ -54,67 +54,48 @@ def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDe
     )
 
 
-def _value(match: re.Match[str], definition: ServerDefinition, environ: Mapping[str, str], where: str) -> str:
-    name, default = match["name"], match["default"]
-    if match[0] == _ESCAPED:
-        return _OPENING
-    if name is None:
-        # Without its end, what follows may be anything, such as the rest of a password.
-        inside, closing, _ = match.string[match.end() :].partition("}")
-        written = f"${{{shortened(inside, _LONGEST_SHOWN)}}}" if closing else _OPENING
-        raise ServerConfigError(
-            f"{_prefix(definition)}server {definition.name!r} has {written} (in {where}), no variable",
-            "write ${NAME}, or ${NAME:-default} without a variable in the default, or $${ for ${ itself",
-        )
-    value = environ.get(name)
-    if value is None and default is None:
-        raise ServerConfigError(
-            f"{_prefix(definition)}server {definition.name!r} needs the environment variable {name} "
-            f"(in {where}), which is not set",
-            f"set it, or write ${{{name}:-default}}",
-        )
-    return default if default is not None and not value else value or ""
+def expanded(data: Any, environ: Mapping[str, str], owner: str, where: str) -> Any:
+    """JSON data of a definition with its variables replaced by their values; ``owner`` has it at ``where``.
 
+    Raises:
+        ServerConfigError: As `expand` has it.
+    """
 
-def _reject_foreign_form(definition: ServerDefinition, value: str, where: str) -> None:
-    if found := _FOREIGN_FORM.search(value):
+    def value_of(placeholder: Placeholder) -> str:
+        value = from_environment(placeholder, environ)
+        if value is None:
+            raise ServerConfigError(
+                f"{owner} needs the environment variable {placeholder.name} (in {where}), which is not set",
+                f"set it, or write ${{{placeholder.name}:-default}}",
+            )
+        return value
+
+    try:
+        return filled(data, "definition", value_of)
+    except PlaceholderError as error:
         raise ServerConfigError(
-            f"{_prefix(definition)}server {definition.name!r} uses {found[0]} (in {where}), a form of "
-            "another host: write ${NAME} for an environment variable"
-        )
+            f"{owner} has {error.written} (in {where}), {error.reason}", error.advice
+        ) from None
 
 
 def _prefix(definition: ServerDefinition) -> str:
     return f"{definition.origin}: " if definition.origin else ""
 
 
-def secrets(definition: ServerDefinition, environ: Mapping[str, str]) -> dict[str, str]:
-    """The secret values this definition brings into play, each with what to print instead.
+def _learn_literals(definition: ServerDefinition) -> None:
+    """What a definition itself holds that must not be shown either.
 
-    Those of variables and of ``env`` and ``headers`` entries whose names look secret; values shorter than
-    six characters are left out, since replacing them would garble ordinary text.
+    These are the values in ``env``, the headers whose names look secret, and the defaults of such variables.
     """
-    texts = [definition.command, *definition.args, definition.cwd or "", definition.url]
-    named = {**definition.env, **definition.headers}
-    found: dict[str, str] = {}
-    for text in [*texts, *named.values()]:
-        found.update(_values(text, environ, wanted=is_secret_name))
+    redactor.publish(definition.public)
+    named = {**definition.env, **{k: v for k, v in definition.headers.items() if is_secret_name(k)}}
     for name, text in named.items():
-        if is_secret_name(name):
-            found.update(_values(text, environ, wanted=lambda _: True) or {text: f"<{name}>"})
-    return {value: shown for value, shown in found.items() if len(value) >= _SHORTEST_SECRET}
-
-
-def _values(text: str, environ: Mapping[str, str], wanted: Callable[[str], bool]) -> dict[str, str]:
-    """The values that variables in a text stand for, each with how it is written there."""
-    matches = [match for match in _variables(text) if wanted(match["name"])]
-    return {
-        environ.get(match["name"]) or match["default"] or "": f"${{{match['name']}}}" for match in matches
-    }
-
-
-def _variables(text: str) -> Iterator[re.Match[str]]:
-    return (match for match in _FORMS.finditer(text) if match["name"] is not None)
+        if OPENING not in text:
+            redactor.learn(name, text)
+    texts = [definition.command, *definition.args, definition.cwd, definition.url]
+    for _, one in placeholders([*texts, definition.env, definition.headers], "definition"):
+        if isinstance(one, Placeholder) and is_secret_name(one.name):
+            redactor.learn(one.name, one.default or "")
 
 
 def redact(text: str, replacements: Mapping[str, str]) -> str:
@@ -188,7 +169,8 @@ def apply_mcp_url(
 
 def _mentions_mcp_url(definition: ServerDefinition) -> bool:
     texts: Iterable[str] = [definition.url, *definition.args, *definition.env.values()]
-    return any(match["name"] == _MCP_URL for text in texts for match in _variables(text))
+    found = (one for _, one in placeholders(list(texts), "definition"))
+    return any(isinstance(one, Placeholder) and one.name == _MCP_URL for one in found)
 
 
 def _endpoint(value: str) -> str:

@@ -176,7 +176,7 @@ def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> 
         (
             "{sum: $.result}",
             "{smu: $.result}",
-            '8: ${sum} is not captured by an earlier step (did you mean "smu"?)',
+            '9: ${sum} is not captured by an earlier step (did you mean "smu"?)',
         ),
         (
             "    capture: {sum: $.result}",
@@ -187,19 +187,19 @@ def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> 
         (
             'text: "${sum}"',
             'text: "x", nest: {"n-${smu}": 1}',
-            '8: ${smu} is not captured by an earlier step (did you mean "sum"?)',
+            '9: ${smu} is not captured by an earlier step (did you mean "sum"?)',
         ),
-        ("${sum}", "${later}", "8: ${later} is not captured by an earlier step (captured: sum)"),
+        ("${sum}", "${later}", "9: ${later} is not captured by an earlier step (captured: sum)"),
         (
             'value: "3"',
             'value: "${smu}"',
-            "11: ${smu} is not captured by any step so far; did you mean ${sum}?",
+            '11: ${smu} is not captured by an earlier step (did you mean "sum"?) (captured: sum); ',
         ),
         *(
             (
                 'validations: [{type: contains, value: "3"}]',
                 f'{key}: [total, "is ${{smu}}"]',
-                "11: ${smu} is not captured by any step so far; did you mean ${sum}?",
+                '11: ${smu} is not captured by an earlier step (did you mean "sum"?) (captured: sum); ',
             )
             for key in ("forbiddenKeywords", "forbidden_keywords", "expectedKeywords", "expectedImports")
         ),
@@ -228,9 +228,108 @@ def test_times_in_files_of_settings_and_servers_have_a_limit(root: Path) -> None
     assert f"mcpeval.yaml:2: servers.slow.start_timeout: {A_DAY}" in problems_of(runtime_at(root), path)[0]
 
 
-def test_a_literal_placeholder_in_a_check_is_no_mistake(root: Path) -> None:
-    (root / "datasets" / "a.yaml").write_text(STEPS.replace('value: "3"', 'value: "${HOME}"'))
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        (
+            "retriever: {http: {url: 'http://x/?q={query}', result: $, headers: {A: '${A-B}'}}}",
+            "${A-B} is no placeholder",
+        ),
+        ("retriever: {mcp: {server: s, tool: t, result: $, arguments: {q: '{query}', a: '${'}}}", "${ is no"),
+        ("retriever: {command: ./x, env: {A: '${env.B}'}}", "${env.B} is a form of cases: write ${B}"),
+        ("retriever: 'command:./x ${env:B}'", "${env:B} is a form of another host"),
+        (
+            "corpus: ${NO_SUCH}/tools.json",
+            "needs the environment variable NO_SUCH, which is not set: set it, or",
+        ),
+        ("corpus: ${NO_SUCH", "${ is no placeholder"),
+    ],
+)
+def test_what_is_no_placeholder_in_a_project_file(root: Path, written: str, problem: str) -> None:
+    path = Project(root).suite("a.yaml", case("one"))
+    Project(root).write("datasets/mcpeval.yaml", f"retrieval:\n- depth: 10\n  {written}\n")
+    (found,) = problems_of(runtime_at(root), path)
+    assert found.startswith("datasets/mcpeval.yaml:3: retrieval[0].")
+    assert problem in found
+
+
+def test_settings_in_a_project_file_take_variables(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHICH", "tiny")
+    Project(root).write("datasets/mcpeval.yaml", "scenario:\n- {server: '${WHICH}', tool_prefix: '$${x}'}\n")
+    path = Project(root).suite("a.yaml", case("one"))
+    suite = runtime_at(root).suite(path)
+    assert suite is not None
+    assert (suite.settings.server, suite.settings.tool_prefix) == ("tiny", "${x}")
+
+
+PLACEHOLDERS = """\
+server: tiny
+tests:
+- id: one
+  tool: echo
+  input:
+    text: AAA
+  expected:
+    forbiddenKeywords:
+    - never
+    - BBB
+    validations:
+    - any_of:
+      - {type: contains, value: x}
+      - type: contains
+        value: CCC
+"""
+
+
+@pytest.mark.parametrize(("place", "line"), [("AAA", 6), ("BBB", 10), ("CCC", 15)])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "${HOME}",
+            "${HOME} is not captured by an earlier step (captured: nothing); an environment variable",
+        ),
+        ("a ${x.y} b", "${x.y} is no placeholder: write ${name} for a captured value, ${env.NAME} or"),
+        ("${env.}", "${env.} is no placeholder: "),
+        ("${env.A-B}", "${env.A-B} is no placeholder: "),
+        ("${env:HOME}", "${env:HOME} is no placeholder: "),
+        ("${env.A:-${env.B}}", "${env.A:-${env.B} is no placeholder: "),
+        ("${x:-y}", "${x:-…} is a captured value with a default: write ${env.x:-…} if"),
+        ("$${x} ${", "${ is no placeholder: "),
+        ("$${x}${x}", "${x} is not captured"),
+    ],
+)
+def test_what_is_no_placeholder_is_a_mistake_at_its_line(
+    root: Path, place: str, line: int, text: str, words: str
+) -> None:
+    (found,) = problems(root, PLACEHOLDERS.replace(place, f"'{text}'"))
+    assert found.startswith(f"datasets/a.yaml:{line}: {words}")
+
+
+@pytest.mark.parametrize("text", ["${env.HOME}", "${env.NO_SUCH:-x}", "$${x} costs $5 {x} $", "$${"])
+@pytest.mark.parametrize("place", ["AAA", "BBB", "CCC"])
+def test_variables_and_literal_braces_are_no_mistakes(root: Path, place: str, text: str) -> None:
+    (root / "datasets" / "a.yaml").write_text(PLACEHOLDERS.replace(place, f"'{text}'"))
     assert runtime_at(root).suite(root / "datasets" / "a.yaml") is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "start"),
+    [
+        ("- tool: add", "- tool: '${sum}'", "5: tests[0].steps[0].tool: no value is filled in here"),
+        ("tool: echo", "prompt: '${sum}'", "8: tests[0].steps[1].prompt: no value is filled in here"),
+        (
+            "sum: $.result",
+            "sum: '$.result[?@.id == \"${env.ID}\"]'",
+            "7: tests[0].steps[0].capture: no value",
+        ),
+    ],
+)
+def test_where_nothing_is_filled_in_a_placeholder_is_a_mistake(
+    root: Path, old: str, new: str, start: str
+) -> None:
+    found = problems(root, STEPS.replace(old, new))
+    assert any(line.startswith(f"datasets/a.yaml:{start}") for line in found), found
 
 
 @pytest.mark.parametrize(
@@ -346,7 +445,7 @@ def test_what_the_schema_sees_and_what_it_does_not_are_told_together(root: Path)
         '18: tests[1]: unknown key "inptu"',
         '19: tests[1].expected.validations[0].value: the key "value" is missing',
         "21: tests[2].fixtures[0]: ",
-        "23: ${later} is not captured",
+        "24: ${later} is not captured",
         "25: '$.[' is not a JSONPath",
         '26: tests[2].steps[1]: unknown key "tol"',
         '27: tests[2].steps[1]: unknown key "captrue"',

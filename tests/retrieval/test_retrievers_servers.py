@@ -402,3 +402,16 @@ def test_what_cannot_be_asked_is_an_error_of_the_set_up(http: Http) -> None:
         http("http://127.0.0.1:1/?q={query}", X_API_Key="${UNSET_HERE}").open()
     with pytest.raises(TargetStartError, match="is no HTTP URL once its variables"):
         http("${PROXY_KEY}/?q={query}").open()
+
+
+def test_a_request_takes_variables_and_what_they_hold_stays_as_it_is(
+    connections: Connections, proxy: dict[str, ServerDefinition], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORD", "of the environment")
+    arguments = {"query": "${WORD} $${WORD} $${query} {query}", "limit": "{limit}"}
+    options = {"server": "proxy", "tool": "retrieve_tools", "arguments": arguments, **PROXY_ANSWER}
+    found = retriever(options, connections, proxy).search("${HOME}", 3)
+    assert [hit.tool_id for hit in found] == ["git:log", "echo:of the environment ${WORD} ${query} ${HOME}"]
+    monkeypatch.delenv("WORD")
+    with pytest.raises(TargetStartError, match=r"needs the environment variable WORD \(in arguments\)"):
+        retriever(options, connections, proxy)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
@@ -151,7 +152,7 @@ def test_a_value_that_makes_no_check_is_one_failed_check(runtime: Runtime, negat
     assert sample.outcome == "failed"
     wrong, right = sample.checks
     assert (wrong.status, right.status) == ("failed", "passed")
-    assert wrong.message.startswith("with the captured values this is no check: ")
+    assert wrong.message.startswith("with the values filled in, this check is not valid: ")
     assert "\n" not in wrong.message
 
 
@@ -176,7 +177,7 @@ def test_a_captured_value_stands_where_a_check_takes_no_text(
 ) -> None:
     sample = sample_of(runtime, give(value), say(["a", "b"], check))
     assert sample.outcome == ("passed" if holds else "failed"), sample
-    assert "no check" not in sample.message
+    assert "not valid" not in sample.message
 
 
 def test_types_are_kept_value_by_value(runtime: Runtime) -> None:
@@ -195,8 +196,12 @@ def test_types_are_kept_value_by_value(runtime: Runtime) -> None:
 @pytest.mark.parametrize(
     ("value", "path", "message"),
     [
-        ("5", "$.value", "with the captured values this is no check: expected a whole number, found '5'"),
-        (5, "$.no", "no check without captured values: expected a whole number, found '${here}'"),
+        (
+            "5",
+            "$.value",
+            "with the values filled in, this check is not valid: expected a whole number, found '5'",
+        ),
+        (5, "$.no", "${here} was not captured"),
     ],
 )
 def test_a_value_of_the_wrong_type_or_none_fails(
@@ -269,7 +274,10 @@ def test_an_empty_captured_value_is_no_keyword(runtime: Runtime, key: str) -> No
     step = {"tool": "say", "input": {"value": "x"}, "expected": {key: ["${id}"]}}
     sample = sample_of(runtime, give(""), step)
     assert sample.outcome == "failed"
-    assert "with the captured values this is no check: expected text that is not empty" in sample.message
+    assert (
+        "with the values filled in, this check is not valid: expected text that is not empty"
+        in sample.message
+    )
 
 
 WRAPPED = {"results": [{"id": 7}, {"id": 8}]}
@@ -306,3 +314,86 @@ def test_a_wrapped_text_that_holds_no_array_or_object_stays_under_result(
 def test_other_structured_content_is_what_counts(structured: Any) -> None:
     check = BUILTIN.parse({"type": "equals", "value": structured, "path": "$"})
     assert check.evaluate(Response("[1]", structured=structured)).passed
+
+
+def environment_step(key: str, word: str, text: str) -> dict[str, Any]:
+    return {"tool": "say", "input": {"value": text}, "expected": {key: [word]}}
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "holds"),
+    [
+        ("forbidden_keywords", "leak s3cr3t.key+1 here", False),
+        ("forbidden_keywords", "clean", True),
+        ("expected_keywords", "leak S3CR3T.KEY+1 here", True),
+        ("expected_keywords", "s3cr3tXkey+1", False),
+    ],
+)
+def test_a_check_takes_a_variable_and_no_report_shows_its_value(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, key: str, text: str, holds: bool
+) -> None:
+    monkeypatch.setenv("API_KEY", "s3cr3t.key+1")
+    sample = sample_of(runtime, environment_step(key, "${env.API_KEY}", text))
+    assert sample.outcome == ("passed" if holds else "failed"), sample
+    assert "s3cr3t.key+1" not in str(sample)
+    assert "${API_KEY}" in sample.checks[0].message
+
+
+def test_variables_captured_values_and_literal_braces_each_mean_one_thing(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("id", "of the environment")
+    monkeypatch.setenv("PATTERN", "a.c")
+    monkeypatch.setenv("EMPTY", "")
+    text = "${id} ${env.id} $${id} $$${env.id} ${env.NO_SUCH:-five} ${env.EMPTY:-six} ${env.EMPTY}."
+    shown = "7 of the environment ${id} $${env.id} five six ."
+    step = {"prompt": "repeat", "input": {"value": text}}
+    rules = [
+        {"type": "equals", "value": "7 ${env.id} $${id} $$${env.id} five six ."},
+        {"type": "equals", "value": text},
+        {"not": {"type": "matches_regex", "pattern": "^${env.PATTERN}"}},
+        {"any_of": [{"type": "contains", "value": "nothing"}, {"type": "contains", "value": "$${id}"}]},
+    ]
+    sample = sample_of(runtime, give(7), {**step, "expected": {"validations": rules}})
+    assert sample.outcome == "passed", sample
+    assert texts(sample)[1] == shown.replace("of the environment", "${id}")
+
+
+def test_what_a_variable_or_a_captured_value_holds_is_not_read_again(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OUTER", "${env.INNER} ${id}")
+    monkeypatch.setenv("INNER", "wrong")
+    rule = {"type": "equals", "value": '"${env.OUTER} ${id}"'}
+    sample = sample_of(runtime, give("$${env.INNER} $${x}"), say("${env.OUTER} ${id}", rule))
+    assert sample.outcome == "passed", sample
+    assert "wrong" not in str(sample)
+
+
+def test_a_variable_that_is_not_set_is_an_error_at_its_line(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH", raising=False)
+    path = Project(runtime.settings.rootdir).write(
+        "datasets/a.yaml",
+        """\
+tests:
+- id: one
+  tool: say
+  input:
+    value: "${env.NO_SUCH}"
+  expected:
+    validations:
+    - not:
+        type: contains
+        value: x ${env.NO_SUCH}
+""",
+    )
+    suite = runtime.suite(path)
+    assert suite is not None
+    with pytest.raises(TargetError) as raised:
+        runtime.kind("scenario").prepare(suite, suite.cases[0], runtime)
+    advice = (
+        "needs the environment variable NO_SUCH, which is not set: set it, or write ${env.NO_SUCH:-default}"
+    )
+    assert str(raised.value) == f"datasets/a.yaml:5: {advice}\ndatasets/a.yaml:10: {advice}"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers import ServerConfigError, ServerDefinition, apply_mcp_url, expand
 from pytest_mcpeval.servers.schema import parse_servers
-from pytest_mcpeval.servers.variables import redact, secrets
 
 
 def mcp_json(directory: Path, servers: dict[str, Any], **more: Any) -> dict[str, ServerDefinition]:
@@ -136,6 +136,44 @@ def test_an_unknown_key_beside_mcp_servers(tmp_path: Path) -> None:
         mcp_json(tmp_path, {}, mcpServer={})
 
 
+def test_what_is_no_placeholder_is_a_problem_at_its_line(tmp_path: Path) -> None:
+    text = """\
+servers:
+  one:
+    command: run
+    args:
+      - --port
+      - ${PORT
+    env:
+      KEY: ${env.KEY}
+  two:
+    url: https://${HOST:-x}/mcp
+    headers:
+      X-Key: ${A-B}
+      X-Other: $${A-B}
+  three:
+    command: ${workspaceFolder}/run
+"""
+    assert problems(tmp_path, text) == [
+        "6: server 'one': ${ is no placeholder: write ${NAME}, or ${NAME:-default} without a variable in the "
+        "default, or $${ for ${ itself",
+        "8: server 'one': ${env.KEY} is a form of cases: write ${KEY}",
+        "12: server 'two': ${A-B} is no placeholder: write ${NAME}, or ${NAME:-default} without a variable "
+        "in the default, or $${ for ${ itself",
+        "15: server 'three': ${workspaceFolder} is a form of another host: write ${NAME} for an environment "
+        "variable",
+    ]
+
+
+def test_a_form_of_another_host_matters_to_those_only_who_use_the_server(tmp_path: Path) -> None:
+    found = mcp_json(
+        tmp_path, {"theirs": {"command": "x", "args": ["${input:token}"]}, "ours": {"command": "y"}}
+    )
+    assert list(found) == ["theirs", "ours"]
+    with pytest.raises(ServerConfigError, match="a form of another host"):
+        expand(found["theirs"], {})
+
+
 def stdio(**fields: Any) -> ServerDefinition:
     return ServerDefinition("docs", "stdio", command="run", origin="conf.yaml:3", **fields)
 
@@ -193,31 +231,31 @@ def test_what_is_nearly_a_variable_is_refused(text: str, shown: str) -> None:
         assert "write ${NAME}, or ${NAME:-default}" in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    "value", ['s3cr3t-"value"-0123', "s3cr3t\\value\n0123", "s3cr3t-ü-0123", "s3cr3t'0123"]
-)
-def test_secrets_are_found_however_often_they_are_quoted(value: str) -> None:
-    text = f"token={value}"
-    written = [
-        text,
-        json.dumps(text),
-        json.dumps({"text": json.dumps({"text": text})}),
-        repr(json.dumps([text])),
-    ]
-    for one in written:
-        assert redact(one, {value: "<TOKEN>"}).count("token=<TOKEN>") == 1, one
-        assert "s3cr3t" not in redact(one, {value: "<TOKEN>"})
-
-
-def test_secrets_are_found_and_replaced() -> None:
+def test_what_a_definition_takes_from_the_environment_and_its_literals_are_not_shown() -> None:
     definition = stdio(
-        args=("--token", "${TOKEN}", "${PLAIN}", "${SHORT_KEY}", "$${OTHER_TOKEN}"),
-        env={"API_KEY": "literal-key", "A": "visible"},
+        args=(
+            "${A_VALUE}",
+            "${SHORT}",
+            "$${OTHER}",
+            "${MODE}",
+            "${UNSET_KEY:-default-key}",
+            "${UNSET:-plain-1}",
+        ),
+        env={"API": "literal-value", "LEVEL": "warning", "B": "x ${B_VALUE}"},
+        public=("MODE", "LEVEL"),
     )
-    environ = {"TOKEN": "topsecret", "SHORT_KEY": "abc", "PLAIN": "plainly", "OTHER_TOKEN": "unrelated"}
-    found = secrets(definition, environ)
-    assert found == {"topsecret": "${TOKEN}", "literal-key": "<API_KEY>"}
-    assert redact("topsecret literal-key plainly", found) == "${TOKEN} <API_KEY> plainly"
+    environ = {
+        "A_VALUE": "value-a",
+        "B_VALUE": "value-b",
+        "SHORT": "abcde",
+        "OTHER": "others",
+        "MODE": "produce",
+    }
+    expand(definition, environ)
+    shown = "value-a value-b literal-value abcde others produce warning default-key plain-1"
+    assert redactor.text(shown) == (
+        "${A_VALUE} ${B_VALUE} ${API} abcde others produce warning ${UNSET_KEY} plain-1"
+    )
 
 
 def test_what_is_shown_of_a_definition() -> None:

@@ -51,7 +51,7 @@ def test_captured_values_stand_in_checks_of_their_own_and_later_steps(tmp_path: 
     own = {"type": "json_path", "path": "$.notes[0].id", "equals": "${id}"}
     sent = {"type": "json_path", "path": "$.arguments.id", "equals": "${id}"}
     typed = {"type": "json_path", "path": "$.ok", "equals": "${ok}"}
-    literal = {"type": "contains", "value": "${HOME}"}
+    literal = {"type": "contains", "value": "$${HOME}"}
     with guarded(tmp_path, reading()) as found:
         outcome = carried_out(
             found,
@@ -274,17 +274,27 @@ def test_a_name_that_no_earlier_step_captures_is_found_ahead() -> None:
     models = [StepModel.model_validate(step) for step in (early, itself, nested, expecting)]
     with pytest.raises(CheckSpecError) as caught:
         steps_of(models, BUILTIN)
+    advice = "an environment variable is ${env.%s}, and $${ is ${ itself"
     assert [(problem.path, problem.message) for problem in caught.value.problems] == [
-        ((0, "expect", 0), "${id} is captured by a later step only"),
-        ((1, "arguments", "id"), "${id} is not captured by an earlier step (captured: nothing)"),
+        ((0, "expect", 0, "value"), "${id} is captured by a later step only"),
+        ((1, "arguments", "id"), "${id} is captured by a later step only"),
         (
-            (2, "arguments", "of"),
+            (2, "arguments", "of", 0, "n-${note_id}"),
             '${note_id} is not captured by an earlier step (did you mean "note_ids"?) '
-            "(captured: id, note_ids)",
+            f"(captured: id, note_ids); {advice % 'note_id'}",
         ),
         (
             (2, "arguments", "${idd}"),
-            '${idd} is not captured by an earlier step (did you mean "id"?) (captured: id, note_ids)',
+            '${idd} is not captured by an earlier step (did you mean "id"?) (captured: id, note_ids); '
+            f"{advice % 'idd'}",
         ),
-        ((3, "expect", 0), "${note_idz} is not captured by any step so far; did you mean ${note_ids}?"),
+        (
+            (3, "expect", 0, "value"),
+            '${note_idz} is not captured by an earlier step (did you mean "note_ids"?) '
+            f"(captured: id, note_ids); {advice % 'note_idz'}",
+        ),
+        (
+            (3, "expect", 0, "value"),
+            f"${{HOME}} is not captured by an earlier step (captured: id, note_ids); {advice % 'HOME'}",
+        ),
     ]

@@ -12,6 +12,7 @@ from pytest_mcpeval.kinds.agent.urls import known_placeholders, page_url
 from pytest_mcpeval.kinds.fields import CaseId
 from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.placeholders import filled_in
 
 SLUG = r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_.:/-]{0,199}$"
@@ -76,7 +77,12 @@ Variable = Annotated[
 ]
 Slug = Annotated[str, StringConstraints(pattern=SLUG, max_length=80)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
-PageUrl = Annotated[str, StringConstraints(max_length=2_048), AfterValidator(page_url)]
+PageUrl = Annotated[
+    str,
+    StringConstraints(max_length=2_048),
+    AfterValidator(lambda url: filled_in(url, "definition")),
+    AfterValidator(page_url),
+]
 FilledText = Annotated[FreeText, AfterValidator(known_placeholders)]
 FilledUrl = Annotated[PageUrl, AfterValidator(known_placeholders)]
 Count = Annotated[int, Field(ge=1)]

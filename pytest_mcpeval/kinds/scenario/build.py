@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck, expectation_checks
@@ -38,14 +37,12 @@ class SpecBuilder:
         )
 
     def _steps(self, model: CaseModel) -> Iterator[Step]:
-        captured: set[str] = set()
         for step in steps_of(model):
-            captured.update(step.capture)
-            yield self._step(step, model, captured)
+            yield self._step(step, model)
 
-    def _step(self, step: StepModel, model: CaseModel, captured: Collection[str]) -> Step:
+    def _step(self, step: StepModel, model: CaseModel) -> Step:
         timeout = step.timeout or model.timeout or self.settings.timeout
-        checks = tuple(self._checks(step.expected, captured)) if step.expected else ()
+        checks = tuple(self._checks(step.expected)) if step.expected else ()
         if step.tool is not None:
             name = tool_name(step.tool, self.settings) or step.tool
             return Step("tool", name, self._arguments(step, model), checks, timeout, step.capture)
@@ -58,9 +55,9 @@ class SpecBuilder:
         project = model.project or self.project
         return {**step.input, "project": project} if send and project else step.input
 
-    def _checks(self, expected: ExpectedModel, captured: Collection[str]) -> Iterator[ParsedCheck]:
+    def _checks(self, expected: ExpectedModel) -> Iterator[ParsedCheck]:
         for rule in expected.validations:
-            yield self.registry.parse(rule, partial(later, captured=captured))
+            yield self.registry.parse(rule, later)
         yield from expectation_checks(
             expected.expected_keywords, expected.forbidden_keywords, expected.expected_imports
         )

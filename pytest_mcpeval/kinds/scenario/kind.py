@@ -13,14 +13,15 @@ from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
 from pytest_mcpeval.kinds.scenario import gates, metrics
 from pytest_mcpeval.kinds.scenario.explain import explain
 from pytest_mcpeval.kinds.scenario.load import load_suite
-from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge, redacted
+from pytest_mcpeval.kinds.scenario.placeholders import require_environment
+from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge
 from pytest_mcpeval.kinds.scenario.schema import GatesModel, ScenarioSettings
 from pytest_mcpeval.kinds.scenario.shape import ScenarioShape
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.kinds.scenario.tables import tables
 from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.servers.variables import redact, secrets
 from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
@@ -50,9 +51,21 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
 
     def prepare(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> None:
         """Open the connection; a private one of a ``fresh`` case is kept until the case is asked."""
+        self._require_environment(suite, case)
         connection = runtime.connection(case.spec.server, fresh=case.spec.fresh)
         if case.spec.fresh:
             self._private[suite.key, case.id] = connection
+
+    def _require_environment(self, suite: Scenario, case: ScenarioCase) -> None:
+        row: Any = suite.document.data
+        for key in case.keys:
+            row = row[key]
+        texts = {key: row[key] for key in ("input", "expected", "steps") if key in row}
+
+        def place(*keys: str | int) -> str:
+            return f"{suite.key}:{suite.document.line(*case.keys, *keys)}"
+
+        require_environment(texts, place, os.environ)
 
     def ask(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> list[Answer]:
         """Make the calls of a case."""
@@ -67,7 +80,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
 
     def judge(self, suite: Scenario, case: ScenarioCase, answers: list[Answer], runtime: Runtime) -> Sample:
         """Evaluate the checks of a case."""
-        return redacted(judge(suite, case, answers, runtime.checks), _secrets(case))
+        return judge(suite, case, answers, runtime.checks).redacted()
 
     def must_ask_again(self, answers: list[Answer]) -> bool:
         """A server that died or answers no more may have been harmed by the call of another case."""
@@ -75,7 +88,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
 
     def explain(self, suite: Scenario, case: ScenarioCase, sample: Sample) -> str:
         """The text under a case that did not pass."""
-        return redact(explain(suite, case, sample), _secrets(case))
+        return redactor.text(explain(suite, case, sample))
 
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Totals and groups."""
@@ -117,10 +130,6 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Totals and groups over all scenario suites."""
         return tables(samples)
-
-
-def _secrets(case: ScenarioCase) -> Mapping[str, str]:
-    return secrets(case.spec.server, os.environ)
 
 
 def _digest(suite: Scenario) -> str:

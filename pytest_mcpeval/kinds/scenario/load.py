@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
-from pytest_mcpeval.kinds.scenario.placeholders import later, near_misses, not_captured
+from pytest_mcpeval.kinds.scenario.placeholders import has_opening, later, misused
 from pytest_mcpeval.kinds.scenario.schema import (
     CaseModel,
     ExpectedModel,
@@ -217,49 +217,55 @@ class _Loader:
         for index, case in enumerate(tests):
             at = (*self.at, index)
             self._check_server(at, case)
-            if case.tool is not None:
-                self._check_tool((*at, "tool"), case.tool)
             if case.steps is not None:
                 self._check_steps((*at, "steps"), case.steps)
+            else:
+                self._check_step(at, steps_of(case)[0], {}, ())
             if not rules_hold:
                 self._check_rules(at, case)
 
     def _check_steps(self, at: Keys, steps: Sequence[StepModel]) -> None:
-        captured: set[str] = set()
+        captured: dict[str, str] = {}
         in_all = {name for step in steps for name in step.capture}
-        known = True
         for number, step in enumerate(steps):
-            if known:
-                self._check_placeholders((*at, number), step, captured)
-            known = known and (*at, number) not in self._mistakes
+            here = (*at, number)
             for name, path in step.capture.items():
-                self._check_json_path((*at, number, "capture", name), path)
-            if step.tool is not None:
-                self._check_tool((*at, number, "tool"), step.tool)
+                self._check_json_path((*here, "capture", name), path)
+            if any((*at, earlier) in self._mistakes for earlier in range(number)):
+                # A mistake may hide what is captured.
+                self._check_tool((*here, "tool"), step.tool or "")
+            else:
+                self._check_step(here, step, captured, in_all)
             captured.update(step.capture)
-            if step.expected is not None and known:
-                self._check_near_misses((*at, number, "expected"), step.expected, captured, in_all)
+
+    def _check_step(
+        self, at: Keys, step: StepModel, captured: Mapping[str, str], in_all: Collection[str]
+    ) -> None:
+        """Its tool, and its placeholders: its checks know what the step itself captures."""
+        self._check_tool((*at, "tool"), step.tool or "")
+        for key in ("input", "resource"):
+            for path, message in misused(getattr(step, key), captured, in_all):
+                self._problem(*at, key, *path, message=message)
+        for key in ("tool", "prompt", "capture"):
+            if has_opening(getattr(step, key)):
+                words = "no value is filled in here: placeholders stand in `input`, `resource` and `expected`"
+                self._problem(*at, key, message=f"{dotted((*at, key))}: {words}")
+        if step.expected is None or at in self._mistakes:
+            return
+        for name in ExpectedModel.model_fields:
+            rules = getattr(step.expected, name, ())
+            for path, message in misused(rules, {**captured, **step.capture}, in_all):
+                keys = (*at, "expected")
+                self._problem(*keys, self._spelling(keys, name), *path, message=message)
 
     def _check_tool(self, at: Keys, alias: str) -> None:
-        if self._lost_settings & {"tools", "tool_prefix"}:
+        if not alias or self._lost_settings & {"tools", "tool_prefix"}:
             return
         if tool_name(alias, self.settings) is None:
             tools = self.settings.tools
             close = suggestion(alias, [*tools, *tools.values()])
             message = f"unknown tool alias {alias!r}{close}; `tools:` knows {', '.join(sorted(tools))}"
             self._problem(*at, message=message + self._origin("tools"))
-
-    def _check_placeholders(self, at: Keys, step: StepModel, captured: set[str]) -> None:
-        for message in not_captured([step.input, step.resource], captured):
-            self._problem(*at, message=message)
-
-    def _check_near_misses(
-        self, at: Keys, expected: ExpectedModel, captured: set[str], in_all: set[str]
-    ) -> None:
-        for name in ExpectedModel.model_fields:
-            for index, entry in enumerate(getattr(expected, name, ())):
-                for message in near_misses(entry, captured, in_all):
-                    self._problem(*at, self._spelling(at, name), index, message=message)
 
     def _spelling(self, at: Keys, name: str) -> str:
         """How a key of a mapping is written in the file."""
@@ -276,15 +282,11 @@ class _Loader:
             self._problem(*at, message=problem)
 
     def _check_rules(self, at: Keys, model: CaseModel) -> None:
-        # None where a mistake may hide what is captured.
-        captured: set[str] | None = set()
         for number, step in enumerate(steps_of(model)):
             place = at if model.steps is None else (*at, "steps", number)
-            known = captured is not None and place not in self._mistakes
-            captured = {*captured, *step.capture} if captured is not None and known else None
             for index, rule in enumerate(step.expected.validations if step.expected else ()):
                 try:
-                    self.registry.parse(rule, partial(later, captured=captured))
+                    self.registry.parse(rule, later)
                 except CheckSpecError as error:
                     for path, message in error.problems:
                         keys = (*place, "expected", "validations", index, *path)

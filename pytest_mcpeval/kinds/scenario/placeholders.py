@@ -1,134 +1,159 @@
-"""``${name}`` in what a step sends and expects, and the captured values that take its place."""
+"""``${…}`` in what a step sends and expects: captured values and environment variables take its place."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, CheckType, ParsedCheck
 from pytest_mcpeval.kinds.scenario.checks.javascript_regex import matching_itself
 from pytest_mcpeval.kinds.scenario.checks.parameters import pattern_keys
 from pytest_mcpeval.kinds.scenario.checks.verdict import unjudged
-from pytest_mcpeval.loading.wording import closest, suggestion
+from pytest_mcpeval.loading.wording import suggestion
+from pytest_mcpeval.placeholders import (
+    OPENING,
+    Path,
+    Placeholder,
+    PlaceholderError,
+    from_environment,
+    parsed,
+    placeholders,
+    text_of,
+)
+from pytest_mcpeval.placeholders import filled as filled_by
 
-PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-
-
-def placeholders(value: Any) -> Iterator[str]:
-    """The names of all ``${name}`` inside JSON data, keys of mappings included."""
-    if isinstance(value, str):
-        yield from PLACEHOLDER.findall(value)
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from placeholders(key)
-            yield from placeholders(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from placeholders(inner)
-
-
-def not_captured(value: Any, captured: Collection[str]) -> Iterator[str]:
-    """What is wrong with arguments: every ``${name}`` that no earlier step captures."""
-    for name in dict.fromkeys(placeholders(value)):
-        if name not in captured:
-            earlier = ", ".join(sorted(captured)) or "nothing"
-            close = suggestion(name, captured)
-            yield f"${{{name}}} is not captured by an earlier step{close} (captured: {earlier})"
+Values = Mapping[str, Any]
+"""What placeholders stand for, by `Placeholder.key`."""
 
 
-def near_misses(rule: Any, captured: Collection[str], in_all: Collection[str]) -> Iterator[str]:
-    """What is wrong with a check, which may well speak of a literal ``${name}``: a name nearly captured.
+def misused(data: Any, captured: Collection[str], in_all: Collection[str] = ()) -> Iterator[tuple[Path, str]]:
+    """What is wrong with the placeholders of a step, each mistake with the keys that lead to it.
 
-    ``captured`` are the names so far, ``in_all`` those of all steps.
+    ``captured`` are the names captured so far, ``in_all`` those of all steps.
     """
-    unknown = [name for name in placeholders(rule) if name not in captured]
-    for name in dict.fromkeys(unknown):
-        meant = closest(name, captured)
-        if name in in_all:
-            yield f"${{{name}}} is captured by a later step only"
-        elif meant is not None:
-            yield f"${{{name}}} is not captured by any step so far; did you mean ${{{meant}}}?"
+    found = dict.fromkeys(placeholders(data, "case"))
+    for path, one in found:
+        if isinstance(one, PlaceholderError):
+            yield path, str(one)
+        elif one.captured and one.name in in_all and one.name not in captured:
+            yield path, f"{one.written} is captured by a later step only"
+        elif one.captured and one.name not in captured:
+            known = ", ".join(sorted(captured)) or "nothing"
+            close = suggestion(one.name, captured)
+            advice = f"an environment variable is ${{env.{one.name}}}, and $${{ is ${{ itself"
+            yield (
+                path,
+                f"{one.written} is not captured by an earlier step{close} (captured: {known}); {advice}",
+            )
 
 
-def later(value: object, captured: Collection[str] | None) -> Literal["any", "text"] | None:
-    """What may take the place of a value of a check, with these captured names; None: with any name."""
-    if captured is not None and not any(name in captured for name in placeholders(value)):
-        return None
-    if isinstance(value, str) and PLACEHOLDER.fullmatch(value):
+def environment(data: Any, environ: Mapping[str, str]) -> tuple[dict[str, str], dict[Path, Placeholder]]:
+    """The values of the environment variables in a step, and those that are not set, each with its keys.
+
+    There are no mistakes in it any more, such as `misused` finds.
+    """
+    values: dict[str, str] = {}
+    unset: dict[Path, Placeholder] = {}
+    for path, one in placeholders(data, "case"):
+        if isinstance(one, PlaceholderError) or one.captured:
+            continue
+        value = from_environment(one, environ)
+        if value is None:
+            unset[path] = one
+        else:
+            values[one.key] = value
+    return values, unset
+
+
+def require_environment(data: Any, place: Callable[..., str], environ: Mapping[str, str]) -> None:
+    """See that every environment variable in a case is set; ``place`` makes ``file:line`` of the keys to one.
+
+    Raises:
+        TargetError: Some are not set; each is named with its place.
+    """
+    unset = environment(data, environ)[1]
+    if unset:
+        lines = (
+            f"{place(*path)}: needs the environment variable {one.name}, which is not set: set it, or write "
+            f"${{env.{one.name}:-default}}"
+            for path, one in unset.items()
+        )
+        raise TargetError("\n".join(dict.fromkeys(lines)))
+
+
+def later(value: object) -> Literal["any", "text"] | None:
+    """What may take the place of a value of a check: any value of a captured one, a text of all others."""
+    if not isinstance(value, str):
+        return "text" if any(placeholders(value, "case")) else None
+    try:
+        parts = parsed(value, "case")
+    except PlaceholderError:
+        # `misused` says what is wrong with it.
         return "any"
-    return "text" if any(placeholders(value)) else None
+    if len(parts) == 1 and isinstance(parts[0], Placeholder) and parts[0].captured:
+        return "any"
+    return "text" if OPENING in value else None
 
 
-def filled(value: Any, captured: Mapping[str, Any]) -> Any:
-    """JSON data with every ``${name}`` of a captured value replaced.
-
-    A text that is nothing but one placeholder takes the value as it is, with its type; inside a longer text,
-    a value stands as `text_of` says, and so it does in a key.
-    """
-    if isinstance(value, str):
-        whole = PLACEHOLDER.fullmatch(value)
-        if whole and whole[1] in captured:
-            return captured[whole[1]]
-        return PLACEHOLDER.sub(lambda match: text_of(captured.get(match[1], match[0])), value)
-    if isinstance(value, Mapping):
-        return {text_of(filled(key, captured)): filled(inner, captured) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [filled(inner, captured) for inner in value]
-    return value
+def filled(data: Any, values: Values) -> Any:
+    """JSON data with the values in place of their placeholders."""
+    return filled_by(data, "case", lambda placeholder: values[placeholder.key])
 
 
-def text_of(value: Any) -> str:
-    """JSON data as a text: a text as it is, everything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def with_captured(check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry) -> ParsedCheck:
-    """The check with captured values in place of their placeholders; others stay as they are written."""
-    if not (captured and captured.keys() & set(placeholders(check.rule))):
+def with_values(check: ParsedCheck, values: Values, registry: CheckRegistry) -> ParsedCheck:
+    """The check with the values in place of their placeholders; one that lacks a value fails."""
+    if not has_opening(check.rule):
         return check
+    found = (one for _, one in placeholders(check.rule, "case") if isinstance(one, Placeholder))
+    if missing := next((one.written for one in found if one.key not in values), None):
+        return replace(check, judge=lambda response: unjudged(f"{missing} was not captured"))
     try:
         if check.parse is not None:
-            return check.parse(filled(check.rule, _texts(captured)))
-        return registry.parse(_filled_rule(check, captured, registry))
+            return check.parse(filled(check.rule, _texts(values)))
+        return registry.parse(_filled_rule(check, values, registry))
     except CheckSpecError as error:
         reasons = "; ".join(message for _, message in error.problems)
-        message = f"with the captured values this is no check: {reasons}"
-        return replace(check, judge=lambda response: unjudged(message))
+        words = f"with the values filled in, this check is not valid: {reasons}"
+        return replace(check, judge=lambda response: unjudged(words))
 
 
-def _filled_rule(
-    check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry
-) -> Mapping[str, Any]:
-    """The rule with captured values: with their types where the check takes them, else as texts."""
+def has_opening(data: Any) -> bool:
+    """Whether ``${`` stands in any text or key of JSON data."""
+    if isinstance(data, str):
+        return OPENING in data
+    if isinstance(data, Mapping):
+        return any(has_opening(key) or has_opening(inner) for key, inner in data.items())
+    return isinstance(data, (list, tuple)) and any(map(has_opening, data))
+
+
+def _filled_rule(check: ParsedCheck, values: Values, registry: CheckRegistry) -> Mapping[str, Any]:
+    """The rule with the values: with their types where the check takes them, else as texts."""
     if check.children:
-        nested = [_filled_rule(child, captured, registry) for child in check.children]
+        nested = [_filled_rule(child, values, registry) for child in check.children]
         return (
             {**check.rule, "checks": nested} if "checks" in check.rule else {**check.rule, "check": nested[0]}
         )
-    patterns = _filled_patterns(check, captured, registry)
-    typed = {**filled(check.rule, captured), **patterns}
+    patterns = _filled_patterns(check, values, registry)
+    typed = {**filled(check.rule, values), **patterns}
     try:
         registry.parse(typed)
     except CheckSpecError as error:
         wrong = {path[0] if path else None for path, _ in error.problems}
-        texts = {**filled(check.rule, _texts(captured)), **patterns}
+        texts = {**filled(check.rule, _texts(values)), **patterns}
         mixed = {key: texts[key] if {key, None} & wrong else value for key, value in typed.items()}
         return mixed if registry.accepts([mixed]) else typed
     return typed
 
 
-def _filled_patterns(
-    check: ParsedCheck, captured: Mapping[str, Any], registry: CheckRegistry
-) -> dict[str, Any]:
-    """The regular expressions of a rule: in them, captured values are no syntax."""
+def _filled_patterns(check: ParsedCheck, values: Values, registry: CheckRegistry) -> dict[str, Any]:
+    """The regular expressions of a rule: in them, values are no syntax."""
     found = registry.get(check.name)
     keys = pattern_keys(found.parameters) if isinstance(found, CheckType) else ()
-    literal = {name: matching_itself(text) for name, text in _texts(captured).items()}
+    literal = {key: matching_itself(text) for key, text in _texts(values).items()}
     return {key: filled(check.rule[key], literal) for key in keys if key in check.rule}
 
 
-def _texts(captured: Mapping[str, Any]) -> dict[str, str]:
-    return {name: text_of(value) for name, value in captured.items()}
+def _texts(values: Values) -> dict[str, str]:
+    return {key: text_of(value) for key, value in values.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -16,12 +17,12 @@ from pytest_mcpeval.kinds.scenario.checks import (
     allows_error,
     response_metadata,
 )
-from pytest_mcpeval.kinds.scenario.placeholders import filled, text_of, with_captured
+from pytest_mcpeval.kinds.scenario.placeholders import environment, filled, with_values
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step
+from pytest_mcpeval.placeholders import text_of
 from pytest_mcpeval.samples import Check, Outcome, Sample, plain
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.servers.variables import redact, redact_data
 from pytest_mcpeval.text import shortened
 
 if TYPE_CHECKING:
@@ -35,15 +36,15 @@ KEPT_CHARACTERS = 1_000_000
 class Answer:
     """What one step brought: a response or the reason why there is none, and what was captured from it.
 
-    ``arguments`` are those sent, with captured values filled in; ``captured`` are the values known after this
-    step; ``capture_problems`` maps the names that could not be captured to the reason. ``connection`` is what
-    an unanswered call was made on.
+    ``arguments`` are those sent, with values filled in; ``values`` are those known after this step, captured
+    ones and environment variables; ``capture_problems`` maps the names that could not be captured to the
+    reason. ``connection`` is what an unanswered call was made on.
     """
 
     arguments: Mapping[str, Any]
     response: Response | None = None
     error: CallError | None = None
-    captured: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     capture_problems: Mapping[str, str] = field(default_factory=dict)
     stderr_tail: str = ""
     connection: Connection | None = None
@@ -61,21 +62,22 @@ class Answer:
 def ask(spec: ScenarioSpec, connection: Connection) -> list[Answer]:
     """Make the calls of a case in order; the first call without an answer ends it."""
     answers: list[Answer] = []
-    captured: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for step in spec.steps:
-        answer = _call(step, captured, connection)
+        values |= environment(step.texts, os.environ)[0]
+        answer = _call(step, values, connection)
         answers.append(answer)
         if answer.response is None or answer.capture_problems:
             break
     return answers
 
 
-def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answer:
+def _call(step: Step, values: dict[str, Any], connection: Connection) -> Answer:
     """The answer of one step; a rejected call is an error to judge, where a check allows for one."""
-    arguments = _arguments(step, captured)
+    arguments = _arguments(step, values)
     started = perf_counter()
     try:
-        response = _response(step, arguments, captured, connection)
+        response = _response(step, arguments, values, connection)
     except CallError as error:
         if not error.is_rejection or not allows_error(step.checks):
             return Answer(arguments, error=error, stderr_tail=error.stderr_tail, connection=connection)
@@ -83,24 +85,24 @@ def _call(step: Step, captured: dict[str, Any], connection: Connection) -> Answe
     problems: dict[str, str] = {}
     for name, path in step.capture.items():
         try:
-            captured[name] = capture(response, path)
+            values[name] = capture(response, path)
         except LookupError as error:
             problems[name] = str(error)
     tail = connection.stderr_tail() if response.is_error or problems else ""
-    return Answer(arguments, response, None, dict(captured), problems, tail)
+    return Answer(arguments, response, None, dict(values), problems, tail)
 
 
-def _arguments(step: Step, captured: Mapping[str, Any]) -> Mapping[str, Any]:
-    arguments: Mapping[str, Any] = filled(step.arguments, captured) if captured else step.arguments
+def _arguments(step: Step, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    arguments: Mapping[str, Any] = filled(step.arguments, values)
     # The protocol has texts only as arguments of prompts.
     return {k: text_of(v) for k, v in arguments.items()} if step.target == "prompt" else arguments
 
 
 def _response(
-    step: Step, arguments: Mapping[str, Any], captured: Mapping[str, Any], connection: Connection
+    step: Step, arguments: Mapping[str, Any], values: Mapping[str, Any], connection: Connection
 ) -> Response:
     if step.target == "resource":
-        return connection.read_resource(text_of(filled(step.name, captured)), timeout=step.timeout)
+        return connection.read_resource(text_of(filled(step.name, values)), timeout=step.timeout)
     if step.target == "prompt":
         return connection.get_prompt(step.name, dict(arguments), timeout=step.timeout)
     if any(_needs_output_schema(check) for check in step.checks):
@@ -152,7 +154,7 @@ def _checks_of(step: Step, answer: Answer | None, registry: CheckRegistry) -> It
         yield Check({"type": "answered"}, "failed", answer.error.message, details)
         yield from _unanswered(step.checks, "no answer to judge")
     else:
-        checks = [with_captured(check, answer.captured, registry) for check in step.checks]
+        checks = [with_values(check, answer.values, registry) for check in step.checks]
         yield from evaluated(checks, answer.response)
         for name, problem in answer.capture_problems.items():
             yield Check({"type": "capture", "name": name}, "failed", f"cannot capture {name!r}: {problem}")
@@ -236,17 +238,3 @@ def _kept_data(data: Any) -> Any:
         text = json.dumps(data, ensure_ascii=False)
         return data if len(text) <= KEPT_CHARACTERS else shortened(text, KEPT_CHARACTERS)
     return shortened(data, KEPT_CHARACTERS) if isinstance(data, str) else data
-
-
-def redacted(sample: Sample, replacements: Mapping[str, str]) -> Sample:
-    """The sample without secret values (value → what to write instead)."""
-    if not replacements:
-        return sample
-    checks = [redact_data({**vars(check)}, replacements) for check in sample.checks]
-    return replace(
-        sample,
-        checks=tuple(Check(**fields) for fields in checks),
-        message=redact(sample.message, replacements),
-        measured=redact_data(sample.measured, replacements),
-        run=redact_data(sample.run, replacements),
-    )

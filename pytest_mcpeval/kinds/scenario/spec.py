@@ -25,6 +25,11 @@ class Step:
     timeout: float
     capture: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def texts(self) -> list[Any]:
+        """Everything in which placeholders stand."""
+        return [self.name, self.arguments, [check.rule for check in self.checks]]
+
 
 @dataclass(frozen=True)
 class ScenarioSpec:

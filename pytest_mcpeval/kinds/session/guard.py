@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +21,6 @@ from pytest_mcpeval.kinds.session.records import (
 )
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, wallclock_entry
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
-from pytest_mcpeval.servers.variables import secrets as secrets_of
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -80,7 +78,6 @@ class Guard:
         *,
         on_count: CountListener | None = None,
         clock: Callable[[], datetime] = utc_now,
-        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.transcript = transcript
         self.budget = budget
@@ -92,10 +89,6 @@ class Guard:
         self._on_count = on_count
         self._listed: dict[str, tuple[Tool, ...]] = {}
         self._listing = threading.Lock()
-        environ = os.environ if environ is None else environ
-        self.secrets: dict[str, str] = {}
-        for definition in servers.values():
-            self.secrets |= secrets_of(definition, environ)
 
     def tools(self) -> list[GuardedTool]:
         """The tools an agent may try: those of all servers that are not skipped, as far as they list them."""

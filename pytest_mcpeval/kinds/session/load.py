@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -187,7 +188,12 @@ class _Loader:
         steps: tuple[Step, ...] = ()
         if model.steps is not None:
             try:
-                steps = steps_of(model.steps, self.checks, self.document.path.parent.absolute())
+                steps = steps_of(
+                    model.steps,
+                    self.checks,
+                    self.document.path.parent.absolute(),
+                    partial(self._place_of, index, "steps"),
+                )
             except CheckSpecError as error:
                 for path, message in error.problems:
                     self._problem(*self.at, index, "steps", *path, message=message)
@@ -201,6 +207,9 @@ class _Loader:
             agent=None if model.steps is not None else own_agent or self.settings.agent,
         )
         return PlannedScenario(scenario, model.note, model.expect_abort)
+
+    def _place_of(self, *keys: str | int) -> str:
+        return f"{self.place.key}:{self.document.line(*self.at, *keys)}"
 
     def _is_approved(self, planned: PlannedScenario) -> bool:
         return self.settings.approval == "approve" or planned.scenario.source == "user"

@@ -22,9 +22,9 @@ from pytest_mcpeval.kinds.session.records import (
 from pytest_mcpeval.kinds.session.redaction import args_summary, digest, redacted_text
 from pytest_mcpeval.kinds.session.result_shape import failure_shape, result_shape
 from pytest_mcpeval.kinds.session.transcript import abort_reason, call_count
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.json_paths import json_answer
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.servers.variables import redact, redact_data
 from pytest_mcpeval.text import shortened
 
 _LONGEST_NAME = 160
@@ -151,7 +151,7 @@ class Recorder:
 
     def after(self, entry_id: str, shape: str, **measured: Any) -> None:
         """Complete the line of a call with the shape of what came back."""
-        shape = redact(shape, self._guard.secrets)
+        shape = redactor.text(shape)
         self._guard.transcript.complete(entry_id, result_shape=shape, **measured)
         self.check_wallclock()
 
@@ -171,7 +171,7 @@ class Recorder:
 
     def told(self, text: str) -> str:
         """A text as it may be written down: without secrets, those of the servers among them."""
-        return redacted_text(redact(text, self._guard.secrets))
+        return redacted_text(redactor.text(text))
 
     def _name(self, tool: str) -> str:
         return shortened(self.told(tool), _LONGEST_NAME)
@@ -180,7 +180,7 @@ class Recorder:
         return shortened(self.told(text), _LONGEST_JUSTIFICATION)
 
     def _summary(self, arguments: Mapping[str, Any]) -> str:
-        return args_summary(redact_data(arguments, self._guard.secrets))
+        return args_summary(redactor.data(arguments))
 
     def is_housekeeping(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a tool reads or writes the evaluation's own files: no work of the scenario, so no line."""

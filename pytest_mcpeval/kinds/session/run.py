@@ -26,8 +26,8 @@ from pytest_mcpeval.kinds.session.state import (
     seconds_between,
 )
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, read_entries
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
-from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard
@@ -172,7 +172,7 @@ class EvaluationRun:
             toolbox = Toolbox(guard, planned.id)
             outcome = execute(planned.scenario, toolbox, fixtures=around.fixtures)
         except (TargetError, ServerStartError, ServerConfigError) as error:
-            told = redacted_text(redact(str(error), guard.secrets))
+            told = redacted_text(redactor.text(str(error)))
             file.set_execution(_failed(file.state, planned.id, told))
             return
         file.set_execution(
@@ -185,7 +185,7 @@ class EvaluationRun:
                 ended=outcome.ended,
                 outcome=Outcome(
                     answer=outcome.answer,
-                    checks=tuple(_redacted(vars(check), guard.secrets) for check in outcome.checks),
+                    checks=tuple(_redacted(vars(check)) for check in outcome.checks),
                 ),
             )
         )
@@ -226,14 +226,14 @@ class EvaluationRun:
         )
 
 
-def _redacted(data: Any, secrets: Mapping[str, str]) -> Any:
+def _redacted(data: Any) -> Any:
     """What a check says may hold parts of an answer: no credential in it may reach the disk."""
     if isinstance(data, str):
-        return redacted_text(redact(data, secrets))
+        return redacted_text(redactor.text(data))
     if isinstance(data, Mapping):
-        return {key: _redacted(value, secrets) for key, value in data.items()}
+        return {key: _redacted(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
-        return [_redacted(value, secrets) for value in data]
+        return [_redacted(value) for value in data]
     return data
 
 

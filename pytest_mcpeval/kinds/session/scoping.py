@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,8 @@ from pytest_mcpeval.kinds.session.state import (
     StateFile,
     now,
 )
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
-from pytest_mcpeval.servers.variables import redact, secrets
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -105,7 +104,7 @@ def attached_server(found: FoundServer, tools: list[Tool], problem: str) -> Atta
     definition = found.definition
 
     def told(text: str) -> str:
-        return redacted_text(redact(text, secrets(definition, os.environ)))
+        return redacted_text(redactor.text(text))
 
     described = sum(len(to_json({"d": tool.description, "s": tool.input_schema}).encode()) for tool in tools)
     return AttachedServer(

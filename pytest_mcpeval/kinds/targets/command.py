@@ -21,11 +21,12 @@ from typing import IO, Any
 
 from pytest_mcpeval.kinds.targets.base import AnswerError, Request, TargetStartError
 from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.json_paths import parse_json
 from pytest_mcpeval.servers.processes import ProcessFiles, inherited_environment, launch
-from pytest_mcpeval.servers.variables import expand, redact, secrets
+from pytest_mcpeval.servers.variables import expand
 
 _LONGEST_LINE = 64 * 1024 * 1024
 _TAIL_LINES = 20
@@ -59,7 +60,6 @@ class CommandTarget:
         self._environ = environ
         self._timeout = timeout
         self._needs_id = needs_id
-        self._secrets = secrets(definition, environ)
         self._lock = threading.Lock()
         self._process: _Process | None = None
         self._started = 0
@@ -113,8 +113,8 @@ class CommandTarget:
         return AnswerError(error.reason, message)
 
     def _with_last_words(self, error: AnswerError, process: _Process) -> AnswerError:
-        tail = redact(process.files.tail(_TAIL_LINES), self._secrets)
-        return AnswerError(error.reason, redact(error.message, self._secrets), stderr_tail=tail)
+        tail = redactor.text(process.files.tail(_TAIL_LINES))
+        return AnswerError(error.reason, redactor.text(error.message), stderr_tail=tail)
 
     def _running(self) -> _Process:
         if self._process is None:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from pytest_mcpeval.kinds.targets.base import Request
 
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+# A brace behind a dollar is that of another language, escaped: `$${name}` has become `${name}`.
+_PLACEHOLDER = re.compile(r"(?<!\$)\{(\w+)\}")
 
 
 def filled(template: Any, request: Request) -> Any:

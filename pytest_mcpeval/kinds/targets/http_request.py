@@ -12,11 +12,12 @@ from pytest_mcpeval.kinds.targets.base import AnswerError, Request, TargetStartE
 from pytest_mcpeval.kinds.targets.filling import filled, filled_url
 from pytest_mcpeval.kinds.targets.threads import EventLoop, Late
 from pytest_mcpeval.loading.wording import shortened
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.servers.definitions import ServerDefinition, public_url
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.json_paths import parse_json
-from pytest_mcpeval.servers.variables import expand, redact, secrets
+from pytest_mcpeval.servers.variables import expand, expanded
 
 if TYPE_CHECKING:
     import httpx2
@@ -46,7 +47,6 @@ class HttpTarget:
         self._environ = environ
         self._body = body
         self._timeout = timeout
-        self._secrets = secrets(definition, environ)
         self._loop = EventLoop(f"mcpeval-{role}-http")
         self._expanded: ServerDefinition | None = None
         self._client: httpx2.AsyncClient | None = None
@@ -65,14 +65,16 @@ class HttpTarget:
         if self._expanded is not None:
             return
         try:
-            expanded = expand(self._definition, self._environ)
+            filled_in = expand(self._definition, self._environ)
+            owner = f"{self._definition.origin}: {self._role}".removeprefix(": ")
+            self._body = expanded(self._body, self._environ, owner, "body")
         except ServerConfigError as error:
             raise TargetStartError(self._role, self.name, str(error)) from None
-        if not expanded.url.startswith(("http://", "https://")):
+        if not filled_in.url.startswith(("http://", "https://")):
             raise TargetStartError(
                 self._role, self.name, "its `url` is no HTTP URL once its variables are filled in"
             )
-        self._expanded = expanded
+        self._expanded = filled_in
 
     def ask(self, request: Request) -> Any:
         """The JSON value of the answer.
@@ -130,10 +132,10 @@ class HttpTarget:
         return public_url(self._definition.url)
 
     def _words(self, error: Exception) -> str:
-        return redact(plain_words(error), self._secrets)
+        return redactor.text(plain_words(error))
 
     def _excerpt(self, body: bytes) -> str:
-        text = redact(body[:2000].decode("utf-8", "replace"), self._secrets)
+        text = redactor.text(body.decode("utf-8", "replace"))[:2000]
         return shortened(" ".join(text.split()), 100) or "an empty answer"
 
     def close(self) -> None:

@@ -16,6 +16,8 @@ from pytest_mcpeval.kinds.targets.http_request import HttpTarget
 from pytest_mcpeval.kinds.targets.mcp_tool import McpTarget
 from pytest_mcpeval.kinds.targets.settings import TargetModel, ToolModel
 from pytest_mcpeval.servers.definitions import ServerDefinition
+from pytest_mcpeval.servers.errors import ServerConfigError
+from pytest_mcpeval.servers.variables import expanded
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -75,7 +77,12 @@ def _tool(model: ToolModel, role: str, around: Surroundings) -> Target:
     if around.connection is None:
         raise TargetStartError(role, name, "there is nothing to open connections with")
     connect = partial(around.connection, around.servers[model.server])
-    return McpTarget(name, model.tool, model.arguments, connect, around.timeout)
+    place = f"{around.origin}: " if around.origin else ""
+    try:
+        arguments = expanded(model.arguments, around.environ, f"{place}{role} {name}", "arguments")
+    except ServerConfigError as error:
+        raise TargetStartError(role, name, str(error)) from None
+    return McpTarget(name, model.tool, arguments, connect, around.timeout)
 
 
 def _definition(model: TargetModel, origin: str) -> ServerDefinition:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.kinds.targets.base import AnswerError, Request
 from pytest_mcpeval.kinds.targets.filling import filled
 from pytest_mcpeval.loading.wording import shortened
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer
 
@@ -66,9 +67,7 @@ class McpTarget:
             reason: AnswerReason = "unreachable" if error.reason == "unknown_tool" else error.reason
             raise AnswerError(reason, error.message, stderr_tail=error.stderr_tail) from None
         if response.is_error:
-            message = (
-                f"the tool reported an error: {shortened(connection.redact(response.text).strip(), 200)}"
-            )
+            message = f"the tool reported an error: {shortened(redactor.text(response.text).strip(), 200)}"
             raise AnswerError("protocol", message, stderr_tail=connection.stderr_tail())
         return _json_of(response)
 

@@ -23,6 +23,7 @@ from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, T
 from pytest_mcpeval.loading.document import Document
 from pytest_mcpeval.loading.schema import Expected, problems_of
 from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.placeholders import PlaceholderError, placeholders
 
 WAYS = ("python", "fixture", "command", "mcp", "http")
 """The ways that every kind has."""
@@ -30,10 +31,23 @@ WAYS = ("python", "fixture", "command", "mcp", "http")
 _SHORT_FORMS = ("python", "fixture", "command")
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+DataT = TypeVar("DataT")
 
 
 def _command_words(value: Any) -> Any:
     return shlex.split(value) if isinstance(value, str) else value
+
+
+def sound(value: DataT) -> DataT:
+    """The value, if every ``${`` in its texts begins a placeholder of definitions.
+
+    Raises:
+        ValueError: One does not.
+    """
+    for _, found in placeholders(value, "definition"):
+        if isinstance(found, PlaceholderError):
+            raise found
+    return value
 
 
 def _function_path(value: str) -> str:
@@ -49,8 +63,13 @@ Command = Annotated[
     BeforeValidator(_command_words, json_schema_input_type=str | list[str]),
     Field(min_length=1),
     Expected("a command as a list of words, or as one text"),
+    AfterValidator(sound),
 ]
-Url = Annotated[str, StringConstraints(pattern=r"^(https?://|\$\{)")]
+Environment = Annotated[dict[Text, str], AfterValidator(sound)]
+"""Variables of a command."""
+Arguments = Annotated[dict[str, Any], AfterValidator(sound)]
+"""What a tool is called with, with placeholders."""
+Url = Annotated[str, StringConstraints(pattern=r"^(https?://|\$\{)"), AfterValidator(sound)]
 
 
 class ToolModel(BaseModel):
@@ -60,7 +79,7 @@ class ToolModel(BaseModel):
 
     server: Text
     tool: Text
-    arguments: dict[str, Any]
+    arguments: Arguments
 
 
 class UrlModel(BaseModel):
@@ -69,7 +88,7 @@ class UrlModel(BaseModel):
     model_config = FILE_MODEL
 
     url: Url
-    headers: dict[Text, str] = {}
+    headers: Environment = {}
 
     def content(self) -> Any:
         """The body of the request, JSON data with placeholders; None for a GET request."""
@@ -92,7 +111,7 @@ class TargetModel(BaseModel):
     command: Command | None = None
     mcp: ToolModel | None = None
     http: UrlModel | None = None
-    env: dict[Text, str] = Field({}, description="environment of a command; ${VAR} is filled in")
+    env: Environment = Field({}, description="environment of a command; ${VAR} is filled in")
     directory: Annotated[Text, RelativePath()] = Field(
         ".", description="where `python:` imports from and `command:` starts; default: that of this file"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
 import pytest
@@ -334,15 +333,17 @@ def test_schema_and_parser_take_a_value_that_comes_later(
     rule: dict[str, Any], schema: Draft202012Validator
 ) -> None:
     assert schema.is_valid(rule)
-    assert REGISTRY.parse(rule, partial(later, captured={"n"})).verdict(Response("x")).unjudged
+    assert REGISTRY.parse(rule, later).verdict(Response("x")).unjudged
     with pytest.raises(CheckSpecError):
-        REGISTRY.parse(rule, partial(later, captured={"m"}))
+        REGISTRY.parse(rule)
 
 
 @pytest.mark.parametrize(
     ("rule", "path"),
     [
         ({"type": "min_length", "chars": "1${n}"}, ("chars",)),
+        ({"type": "min_length", "chars": "${env.N}"}, ("chars",)),
+        ({"type": "min_length", "chars": "$${n}"}, ("chars",)),
         ({"type": "min_length", "chars": "${n}", "chras": "${n}"}, ("chras",)),
         ({"type": "contains", "case_sensitive": "${n}"}, ("value",)),
         ({"type": "matches_regex", "pattern": "(${n}"}, ("pattern",)),
@@ -353,7 +354,7 @@ def test_schema_and_parser_take_a_value_that_comes_later(
 )
 def test_what_no_later_value_mends_is_a_mistake_now(rule: dict[str, Any], path: tuple[str | int]) -> None:
     with pytest.raises(CheckSpecError) as caught:
-        REGISTRY.parse(rule, partial(later, captured={"n"}))
+        REGISTRY.parse(rule, later)
     assert [problem.path for problem in caught.value.problems] == [path]
 
 

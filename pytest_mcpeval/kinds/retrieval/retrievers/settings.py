@@ -11,7 +11,15 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdap
 from pytest_mcpeval.kinds.fields import FILE_MODEL, Text, Whole
 from pytest_mcpeval.kinds.retrieval.retrievers.results import template_problem
 from pytest_mcpeval.kinds.retrieval.retrievers.texts import LARGEST_WEIGHT, weight_of
-from pytest_mcpeval.kinds.targets.settings import WAYS, TargetModel, ToolModel, UrlModel, from_text, in_full
+from pytest_mcpeval.kinds.targets.settings import (
+    WAYS,
+    Arguments,
+    TargetModel,
+    ToolModel,
+    UrlModel,
+    from_text,
+    in_full,
+)
 from pytest_mcpeval.servers.json_paths import PathText
 
 _EMBEDDED = ("bm25", "tfidf")
@@ -94,7 +102,7 @@ class AnswerModel(_Model):
 class McpModel(AnswerModel, ToolModel):
     """``mcp:``, a search tool of a named server."""
 
-    arguments: dict[str, Any] = Field(
+    arguments: Arguments = Field(
         {"query": "{query}", "limit": "{limit}"},
         description="arguments of the call; {query} and {limit} are filled in",
     )

@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints, model_validator
 
 from pytest_mcpeval.kinds.fields import FILE_MODEL, RelativePath, Text, Whole
-from pytest_mcpeval.kinds.targets.settings import WAYS, TargetModel, ToolModel, UrlModel, in_full
+from pytest_mcpeval.kinds.targets.settings import (
+    WAYS,
+    Arguments,
+    TargetModel,
+    ToolModel,
+    UrlModel,
+    in_full,
+    sound,
+)
 from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.servers.json_paths import PathText
 
@@ -68,7 +76,7 @@ def _speaks_of_the_entry(template: Any, setting: str) -> None:
 class McpModel(VerdictFields, ToolModel):
     """``mcp:``, a tool of a named server."""
 
-    arguments: dict[str, Any] = Field(
+    arguments: Arguments = Field(
         {"entry": "{entry}"},
         description="arguments of the call; {entry}, {description}, {tool}, … are filled in",
     )
@@ -82,7 +90,9 @@ class McpModel(VerdictFields, ToolModel):
 class HttpModel(VerdictFields, UrlModel):
     """``http:``, a POST request with a JSON body."""
 
-    body: Any = Field("{entry}", description="JSON body; {entry}, {description}, {tool}, … are filled in")
+    body: Annotated[Any, AfterValidator(sound)] = Field(
+        "{entry}", description="JSON body; {entry}, {description}, {tool}, … are filled in"
+    )
 
     @model_validator(mode="after")
     def _sends_the_entry(self) -> HttpModel:

@@ -19,8 +19,10 @@ from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, 
 from pytest_mcpeval.kinds.targets.threads import EventLoop, Late
 from pytest_mcpeval.loading.wording import shown
 from pytest_mcpeval.servers.definitions import ServerDefinition
+from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.modules import ImportProblem
 from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, launch
+from pytest_mcpeval.servers.variables import expanded
 from pytest_mcpeval.text import shortened
 
 PLACEHOLDER = "{prompt}"
@@ -70,8 +72,12 @@ def _file(path: Path) -> str:
 def _command(words: list[str], model: CriticModel, request: CriticRequest) -> str:
     """The prompt goes to standard input, unless an argument holds ``{prompt}``."""
     whole = f"{INSTRUCTIONS}\n{request.prompt}"
-    filled = [word.replace(PLACEHOLDER, whole) for word in words]
     name = f"critic command: {' '.join(words)}"
+    try:
+        ready = expanded(words, os.environ, "the critic", "command")
+    except ServerConfigError as error:
+        raise TargetError(str(error)) from None
+    filled = [word.replace(PLACEHOLDER, whole) for word in ready]
     with tempfile.TemporaryDirectory(prefix="mcpeval-") as folder:
         files = ProcessFiles.create(Path(folder), "critic", 1)
         definition = ServerDefinition("critic", "stdio", command=filled[0], args=tuple(filled[1:]))
@@ -91,7 +97,7 @@ def _command(words: list[str], model: CriticModel, request: CriticRequest) -> st
             raise TargetError(f"{name}: cannot be started: {error}") from None
         with process:
             try:
-                output, errors = process.communicate(whole if filled == words else "", model.timeout)
+                output, errors = process.communicate(whole if filled == ready else "", model.timeout)
             except subprocess.TimeoutExpired:
                 raise TargetError(f"{name}: no output within {model.timeout:g} s") from None
             finally:

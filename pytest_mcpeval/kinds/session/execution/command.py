@@ -25,10 +25,11 @@ from pytest_mcpeval.kinds.session.guard_socket import GuardSocket
 from pytest_mcpeval.kinds.session.toolbox import Toolbox
 from pytest_mcpeval.kinds.targets.base import TargetStartError
 from pytest_mcpeval.kinds.targets.filling import filled
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, inherited_environment, launch
-from pytest_mcpeval.servers.variables import expand, redact, secrets
+from pytest_mcpeval.servers.variables import expand
 
 TOOL_LOG_VARIABLE = "MCPEVAL_TOOL_LOG"
 
@@ -73,8 +74,8 @@ class _Program:
             args=tuple(arguments),
             env={**model.env, TOOL_LOG_VARIABLE: str(self.tool_log)},
             directory=Path(model.directory),
+            public=(TOOL_LOG_VARIABLE,),
         )
-        self._secrets = secrets(self._definition, os.environ)
 
     def run(self, toolbox: Toolbox) -> Account:
         """Start it, give it the task, and wait."""
@@ -127,12 +128,12 @@ class _Program:
     def _answer(self) -> str:
         with self._output.open("rb") as file:
             text = file.read(_KEPT_BYTES).decode("utf-8", "replace").strip()
-        return redact(text, self._secrets)
+        return redactor.text(text)
 
     def _failure(self, status: int) -> str:
         ending = self._files.ending()
         words = ending.words if ending is not None else f"ended with status {status}"
-        tail = redact(self._files.tail(_TAIL_LINES), self._secrets)
+        tail = redactor.text(self._files.tail(_TAIL_LINES))
         return f"{words}{f'; its last words: {tail}' if tail else ''}"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import allows_error
-from pytest_mcpeval.kinds.scenario.placeholders import filled, with_captured
+from pytest_mcpeval.kinds.scenario.placeholders import environment, filled, require_environment, with_values
 from pytest_mcpeval.kinds.scenario.run import evaluated
 from pytest_mcpeval.kinds.session.execution.spec import Step
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
@@ -29,7 +30,7 @@ class _Stop(Exception):  # noqa: N818 (names what happens)
 @dataclass
 class _Script:
     toolbox: Toolbox
-    captured: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
 
     def add(self, number: int, checks: Iterator[Check] | Sequence[Check]) -> None:
@@ -37,8 +38,15 @@ class _Script:
 
 
 def run_steps(steps: Sequence[Step], toolbox: Toolbox) -> list[Check]:
-    """Carry out steps until one has no answer or the scenario is over; every expectation has its check."""
+    """Carry out steps until one has no answer or the scenario is over; every expectation has its check.
+
+    Raises:
+        TargetError: An environment variable that a step names is not set.
+    """
     script = _Script(toolbox)
+    for step in steps:
+        require_environment(step.texts, step.place, os.environ)
+        script.values |= environment(step.texts, os.environ)[0]
     for number, step in enumerate(steps, 1):
         try:
             _run(number, step, script)
@@ -75,7 +83,7 @@ def _run(number: int, step: Step, script: _Script) -> None:
 
 
 def _filled(step: Step, script: _Script) -> dict[str, Any]:
-    return dict(filled(step.arguments, script.captured))
+    return dict(filled(step.arguments, script.values))
 
 
 def _called(step: Step, arguments: Mapping[str, Any], script: _Script) -> Response:
@@ -126,11 +134,11 @@ def _judge(number: int, step: Step, response: Response, script: _Script) -> None
     missing: dict[str, LookupError] = {}
     for name, path in step.capture.items():
         try:
-            script.captured[name] = capture(response, path)
+            script.values[name] = capture(response, path)
         except LookupError as error:
             missing[name] = error
     if step.checks:
-        checks = [with_captured(check, script.captured, step.registry) for check in step.checks]
+        checks = [with_values(check, script.values, step.registry) for check in step.checks]
         script.add(number, evaluated(checks, response))
     for name, reason in missing.items():
         message = f"cannot capture {name!r}: {reason}"
