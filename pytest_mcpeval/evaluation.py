@@ -35,17 +35,23 @@ class SuiteResult:
         """The suite's path relative to the root directory."""
         return self.selection.suite
 
+    @property
+    def undecided(self) -> list[str]:
+        """The wrong cases on which no gate that was evaluated decides."""
+        return [sample.id for sample in self.samples if sample.outcome == "wrong"]
+
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything a report shows. ``notes`` are sentences on what was written.
+    """Everything a report shows. ``reason`` says in a line why the verdict is what it is.
 
-    ``session_gates`` belong to no suite.
+    ``notes`` are sentences on what was written. ``session_gates`` belong to no suite.
     """
 
     suites: Sequence[SuiteResult]
     tables: Sequence[Table]
     verdict: Verdict
+    reason: str
     notes: Sequence[str] = ()
     session_gates: Sequence[GateResult] = ()
     charts: Sequence[Chart] = ()
@@ -55,17 +61,25 @@ class Evaluation:
         """All gates, in the order of their suites."""
         return [*(gate for suite in self.suites for gate in suite.gates), *self.session_gates]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether cases were left out, or nothing was decided on wrong ones: it is no verdict on a suite."""
+        return any(gate.verdict == "not_evaluated" for gate in self.gates) or any(
+            suite.complete.partial or suite.undecided for suite in self.suites
+        )
+
 
 @dataclass(frozen=True)
 class SessionState:
     """How the session went besides the samples.
 
-    ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``crashed``: node ids
-    during which a worker died. ``incidents``: files that could not be collected, and workers that died and
-    left cases undone.
+    ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``others``: node ids
+    of failed tests that are no cases. ``crashed``: node ids during which a worker died. ``incidents``: files
+    that could not be collected, and workers that died and left cases undone.
     """
 
     stopped: bool = False
     failures: int = 0
+    others: tuple[str, ...] = ()
     crashed: frozenset[str] = frozenset()
     incidents: int = 0

@@ -139,7 +139,7 @@ def completeness(
 def fail_closed(gates: Iterable[GateResult], complete: Completeness) -> list[GateResult]:
     """Hold gate results to completeness: a partial run judges nothing, an incomplete one fails.
 
-    A gate that is not set stays so.
+    A gate that is not set stays so, and one that its kind did not evaluate.
     """
     shortfall = _shortfall_words(complete)
     return [gate if gate.verdict == "not_set" else _held_to(gate, complete, shortfall) for gate in gates]
@@ -148,6 +148,8 @@ def fail_closed(gates: Iterable[GateResult], complete: Completeness) -> list[Gat
 def _held_to(gate: GateResult, complete: Completeness, shortfall: str) -> GateResult:
     if complete.partial:
         return replace(gate, verdict="not_evaluated", message=_partial_words(complete))
+    if gate.verdict == "not_evaluated":
+        return gate
     if not shortfall:
         return _naming_set_aside(gate, complete)
     verdict: Verdict = "error" if gate.verdict == "error" else "failed"

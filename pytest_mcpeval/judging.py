@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,13 +17,15 @@ from pytest_mcpeval.gates import (
     Verdict,
     completeness,
     fail_closed,
+    names,
     overall,
 )
 from pytest_mcpeval.kinds.base import Case, Kind, Suite
 from pytest_mcpeval.ledger import Ledger, Selection
 from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.loading.wording import counted
 from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import NOT_PASSED, Sample
+from pytest_mcpeval.samples import NOT_PASSED, Outcome, Sample
 from pytest_mcpeval.tables import Row, Table
 
 ARTIFACTS_GATE = "artifacts"
@@ -35,13 +38,15 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
     judged = {result.selection.kind for result in results}
     kinds = [runtime.kind(name) for name in runtime.kinds if name in judged]
     blessing = bless(runtime, results, state) if runtime.settings.bless else Blessing(results)
+    verdict = _verdict(blessing, state, concluded.gates)
     return Evaluation(
         suites=blessing.suites,
         tables=[
             *(table for kind in kinds for table in _tables(runtime, kind, results)),
             _repeated(results),
         ],
-        verdict=_verdict(blessing, state, concluded.gates),
+        verdict=verdict,
+        reason=_reason(verdict, blessing, state, concluded.gates),
         notes=[*concluded.notes, *blessing.notes],
         session_gates=[*concluded.gates, *blessing.gates],
         charts=[chart for kind in kinds for chart in _charts(kind, ledger)],
@@ -114,16 +119,39 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         stopped=state.stopped,
         crashed=frozenset(selection.cases_of(state.crashed)),
     )
+    gates = _gates(runtime, selection, samples, complete)
+    samples = _decided(runtime, selection, samples, gates)
     return SuiteResult(
         selection=selection,
         complete=complete,
         samples=samples,
         metrics=kind.measure_over_runs(_with_missing(runtime, selection, samples, complete)),
         run=kind.measure_run(samples),
-        gates=_gates(runtime, selection, samples, complete),
+        gates=gates,
         compared={} if complete.partial else _compared(runtime, selection, samples),
         exhibits={one.id: kind.exhibits(one) for one in samples if one.outcome in NOT_PASSED},
     )
+
+
+def _decided(
+    runtime: Runtime, selection: Selection, samples: Sequence[Sample], gates: Sequence[GateResult]
+) -> list[Sample]:
+    """The samples: a wrong case is tolerated if a gate decides on it that was evaluated in this run."""
+    evaluated = [gate.name for gate in gates if gate.verdict in ("passed", "failed")]
+    kind = runtime.kind(selection.kind)
+    try:
+        suite = runtime.suite_at(selection.path)
+    except DataFileError:
+        suite = None
+
+    def decided(sample: Sample) -> Sample:
+        if sample.outcome not in ("wrong", "tolerated"):
+            return sample
+        is_tolerated = suite is not None and any(kind.decides(suite, name, sample) for name in evaluated)
+        outcome: Outcome = "tolerated" if is_tolerated else "wrong"
+        return replace(sample, outcome=outcome, runs=tuple(map(decided, sample.runs)))
+
+    return [decided(sample) for sample in samples]
 
 
 def _with_missing(
@@ -215,12 +243,63 @@ def _verdict(blessing: Blessing, state: SessionState, others: Sequence[GateResul
     )
 
 
+def _reason(verdict: Verdict, blessing: Blessing, state: SessionState, others: Sequence[GateResult]) -> str:
+    """Why a run has its verdict, the weightiest first: what is wrong with it, else what passed."""
+    results = blessing.suites
+    gates = Counter(
+        gate.verdict
+        for gate in [*(gate for result in results for gate in result.gates), *blessing.gates, *others]
+    )
+    cases = Counter(sample.outcome for result in results for sample in result.samples)
+    missing = sum(len(result.complete.missing) for result in results if not result.complete.partial)
+    judged = counted(gates.total() - gates["not_set"] - gates["not_evaluated"], "gate")
+    parts = [
+        f"{counted(cases['error'], 'case')} in error" if cases["error"] else "",
+        f"{counted(missing, 'case')} missing" if missing else "",
+        f"{counted(state.incidents, 'file')} not collected, or a worker died" if state.incidents else "",
+        f"{counted(gates['error'], 'gate')} in error" if gates["error"] else "",
+        f"{gates['failed']} of {judged} failed" if gates["failed"] else "",
+        f"{counted(cases['failed'], 'case')} failed" if cases["failed"] else "",
+        f"{counted(len(state.others), 'other test')} failed: {names(state.others)}" if state.others else "",
+        _not_evaluated(results, gates["not_evaluated"]),
+        f"{counted(cases['wrong'], 'wrong case')} on which no gate decided" if cases["wrong"] else "",
+        f"{counted(cases['inconclusive'], 'case')} inconclusive" if cases["inconclusive"] else "",
+        *(f"{counted(count, 'case')} {label}" for label, count in sorted(_labels(results).items())),
+        "" if results else "no suite was collected",
+    ]
+    if verdict == "passed":
+        parts = [
+            f"{counted(gates['passed'], 'gate')} passed" if gates["passed"] else "",
+            f"{counted(cases['passed'], 'case')} passed" if cases["passed"] else "",
+            f"{counted(cases['tolerated'], 'case')} tolerated" if cases["tolerated"] else "",
+        ]
+    return ", ".join(part for part in parts if part)
+
+
+def _labels(results: Sequence[SuiteResult]) -> Counter[str]:
+    """Why kinds set cases aside: their words for it."""
+    samples = (sample for result in results for sample in result.samples)
+    return Counter(sample.label.lower() for sample in samples if sample.outcome == "skipped" and sample.label)
+
+
+def _not_evaluated(results: Sequence[SuiteResult], gates: int) -> str:
+    """What was left out of the suites that are not whole, and that it kept gates from being evaluated."""
+    partial = [result.complete for result in results if result.complete.partial]
+    total = sum(complete.expected for complete in partial)
+    selected = total - sum(complete.deselected for complete in partial)
+    measured = sum(complete.measured for complete in partial)
+    how = f"stopped after {measured} of {total}" if selected == total else f"{selected} of {total}"
+    words = f"{how} cases{'' if selected == total else ' selected'}" if partial else ""
+    return ": ".join(filter(None, ["gates were not evaluated" if gates else "", words]))
+
+
 def _is_undecided(result: SuiteResult) -> bool:
-    """Whether the suite was cut down, or a case has no verdict: evidence is missing, or it was not judged.
+    """Whether the suite was cut down, or a case has no verdict: evidence is missing, no gate decided on it,
+    or it was not judged.
 
     A case that its kind set aside has a label, one that a mark did has none.
     """
     return result.complete.partial or any(
-        sample.outcome == "inconclusive" or (sample.outcome == "skipped" and sample.label)
+        sample.outcome in ("inconclusive", "wrong") or (sample.outcome == "skipped" and sample.label)
         for sample in result.samples
     )

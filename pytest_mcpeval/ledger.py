@@ -85,10 +85,12 @@ class Ledger:
             selection = Selection(**fields)
             self.selections.setdefault(selection.suite, selection)
 
-    def add_samples(self, text: str) -> None:
-        """Note samples; that of a rerun replaces the earlier one."""
-        for sample in samples_from_json(text):
+    def add_samples(self, text: str) -> list[Sample]:
+        """Note samples, and return them; that of a rerun replaces the earlier one."""
+        found = samples_from_json(text)
+        for sample in found:
             self.samples.setdefault(sample.suite, {})[sample.id] = sample
+        return found
 
     def samples_of(self, selection: Selection) -> list[Sample]:
         """The samples of a suite, in the order of its file."""

@@ -151,6 +151,13 @@ def add_options(parser: pytest.Parser) -> None:
         "string",
         default="",
     )
+    parser.addini(
+        "mcpeval_not_evaluated",
+        "what a run that evaluates no gates of a suite, or only some of its cases, does: fail, or warn "
+        "(default: fail when CI is set, else warn)",
+        "string",
+        default="",
+    )
 
 
 def _add_agent_options(group: pytest.OptionGroup) -> None:

@@ -39,7 +39,7 @@ def recognise(document: Document, kinds: Mapping[str, KindShape]) -> tuple[str, 
 
 def is_report(data: Any) -> bool:
     """Whether a document is a report of an earlier run."""
-    return isinstance(data, dict) and data.keys() == REPORT_KEYS
+    return isinstance(data, dict) and data.keys() >= REPORT_KEYS
 
 
 def _unknown_kind(document: Document, kinds: Mapping[str, KindShape]) -> Problem | None:

@@ -14,6 +14,7 @@ WORST_FIRST: tuple[Outcome, ...] = (
     "failed",
     "error",
     "inconclusive",
+    "wrong",
     "tolerated",
     "xfailed",
     "skipped",

@@ -28,7 +28,7 @@ from pytest_mcpeval.left_out import look_alikes, where_data_files_are
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE
+from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Sample
 from pytest_mcpeval.settings import ONLY_SHOWING
 from pytest_mcpeval.text import visible
 
@@ -41,6 +41,8 @@ GATE_OUTCOMES: dict[Verdict, Outcome] = {
     "not_evaluated": "skipped",
     "not_set": "skipped",
 }
+
+NOT_EVALUATED_HINT = "exit status 1 by the ini key mcpeval_not_evaluated"
 
 Phase = Literal["setup", "call", "teardown"]
 PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
@@ -66,6 +68,8 @@ class Reporter:
         self._is_logging_gates = False
         self._told: set[str] = set()
         self._unwritten: dict[Path, str] = {}
+        self._left_to_gates: dict[str, tuple[pytest.TestReport, Sequence[Sample]]] = {}
+        self._others_failed: dict[str, None] = {}
         if runtime.settings.report_directory is not None:
             _make_writable(runtime.settings.report_directory, "--mcpeval-report")
         if runtime.settings.sarif_file is not None:
@@ -80,7 +84,9 @@ class Reporter:
             self.ledger.add_selections(selections)
         samples = getattr(report, SAMPLES_ATTRIBUTE, None)
         if samples is not None:
-            self.ledger.add_samples(samples)
+            found = self.ledger.add_samples(samples)
+            if getattr(report, OUTCOME_ATTRIBUTE, None) == "wrong":
+                self._left_to_gates[report.nodeid] = report, found
             if isinstance(report.longrepr, str):
                 path, line, _ = report.location
                 place = (path, 0 if line is None else line + 1)
@@ -88,6 +94,8 @@ class Reporter:
         elif report.when not in PHASES and not _was_interrupted(getattr(report, "node", None)):
             # What xdist reports of an item whose worker died has no phase.
             self._crashed.add(report.nodeid)
+        elif report.failed and not hasattr(report, GATE_ATTRIBUTE):
+            self._others_failed[report.nodeid] = None
 
     def _tell_once(self, report: pytest.TestReport) -> None:
         """Put a problem in short that another report has told.
@@ -109,13 +117,13 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
-        """Words for outcomes pytest has none for: tolerated cases, cases in error, gates."""
+        """Words for outcomes pytest has none for: wrong cases, cases in error, gates."""
         gate: GateResult | None = getattr(report, GATE_ATTRIBUTE, None)
         if gate is not None:
             return self._gate_status(report)
         outcome = getattr(report, OUTCOME_ATTRIBUTE, None)
-        if outcome == "tolerated":
-            word = getattr(report, LABEL_ATTRIBUTE) or "TOLERATED"
+        if outcome == "wrong":
+            word = getattr(report, LABEL_ATTRIBUTE) or "WRONG"
             return word.lower(), word[0].lower(), (word, {"yellow": True})
         if outcome == "inconclusive":
             return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
@@ -192,13 +200,23 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _is_red(self) -> bool:
-        return self.evaluation is not None and self.evaluation.verdict in ("failed", "error")
+        found = self.evaluation
+        return found is not None and (found.verdict in ("failed", "error") or self.lacks_verdict)
+
+    @property
+    def lacks_verdict(self) -> bool:
+        """Whether the run fails because it is partial."""
+        settings = self.runtime.settings
+        is_partial = self.evaluation is not None and self.evaluation.is_partial
+        # Blessing leaves gates out on purpose.
+        return is_partial and settings.not_evaluated == "fail" and not settings.bless
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
         self._learn_selections()
         state = SessionState(
             stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
             failures=session.testsfailed,
+            others=tuple(self._others_failed),
             crashed=frozenset(self._crashed),
             incidents=self._collection_errors + (self._worker_died and self._lacks_cases()),
         )
@@ -273,10 +291,38 @@ class Reporter:
             yield directory / "report.md", lambda path: markdown.write(path, evaluation, started, seconds)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the tables, the gates, and where the reports are."""
+        """Print what no gate decided on, the tables, the gates, and where the reports are."""
         if self.evaluation is not None:
+            terminal.print_undecided(terminalreporter, self._undecided(self.evaluation))
             directory = self.runtime.settings.report_directory
             terminal.print_summary(terminalreporter, self.evaluation, directory, self._unwritten)
+
+    def _undecided(self, evaluation: Evaluation) -> list[pytest.TestReport]:
+        """The reports of wrong cases on which no gate decided."""
+        cases = {(suite.key, case) for suite in evaluation.suites for case in suite.undecided}
+        return [
+            report
+            for report, samples in self._left_to_gates.values()
+            if any((sample.suite, sample.id) in cases for sample in samples)
+        ]
+
+
+class VerdictLine:
+    """Prints the verdict below everything else that is said of a run."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> Generator[None, object, object]:
+        """After the other sections, print the verdict and its reason."""
+        result = yield
+        if (found := self._reporter.evaluation) is not None:
+            hint = NOT_EVALUATED_HINT if self._reporter.lacks_verdict else ""
+            terminal.print_verdict(terminalreporter, found, hint)
+        return result
 
 
 def _only_shows(config: pytest.Config) -> bool:

@@ -16,7 +16,7 @@ from pytest_mcpeval.foreseeing import SetUpsOfTheProject
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.python_judging import PythonCases
-from pytest_mcpeval.reporting import Reporter
+from pytest_mcpeval.reporting import Reporter, VerdictLine
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.selecting import Selector
 from pytest_mcpeval.session_key import runtime_key
@@ -60,6 +60,7 @@ def take_part(config: pytest.Config) -> None:
     if role != "worker":
         reporter = Reporter(runtime, config)
         config.pluginmanager.register(reporter, "mcpeval-reporter")
+        config.pluginmanager.register(VerdictLine(reporter), "mcpeval-verdict")
         _register_html(config, reporter)
     if role == "controller":
         notes = WorkerNotes(config.getoption("dist"), runtime.settings)

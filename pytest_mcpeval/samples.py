@@ -15,15 +15,16 @@ from pytest_mcpeval.redaction import redactor
 
 CheckStatus = Literal["passed", "failed", "inconclusive"]
 
-Outcome = Literal["passed", "failed", "inconclusive", "tolerated", "error", "skipped", "xfailed"]
+Outcome = Literal["passed", "failed", "inconclusive", "wrong", "tolerated", "error", "skipped", "xfailed"]
 """How a case ended.
 
 ``failed``: the target answered and was wrong. ``inconclusive``: evidence is missing, so nobody knows.
-``tolerated``: it was wrong, but a gate decides. ``error``: the run could not ask. ``skipped`` and
+``wrong``: it was wrong, and that is for the gates of its suite to decide; ``tolerated``: one of them was
+evaluated, which `judging` finds out when the session ends. ``error``: the run could not ask. ``skipped`` and
 ``xfailed``: set aside by a mark, and counted apart.
 """
 
-NOT_PASSED: frozenset[Outcome] = frozenset({"failed", "error", "inconclusive", "tolerated"})
+NOT_PASSED: frozenset[Outcome] = frozenset({"failed", "error", "inconclusive", "wrong", "tolerated"})
 """The outcomes of cases that have something to explain."""
 
 SAMPLES_ATTRIBUTE = "mcpeval_samples"
@@ -92,8 +93,8 @@ class Sample:
 
     ``suite`` is the suite's path relative to the root directory, with forward slashes. ``traits`` are the
     groups a case belongs to (difficulty, tool, …); ``measured`` are the values of its kind; ``run`` is
-    what differs from run to run (times, verbatim answers); ``label`` is its kind's word for a tolerated
-    outcome, such as ``MISSED``. ``runs`` are the samples of a case that was asked several times, one for each
+    what differs from run to run (times, verbatim answers); ``label`` is its kind's word for a wrong case,
+    such as ``MISSED``. ``runs`` are the samples of a case that was asked several times, one for each
     time, and empty otherwise: see `repeating`.
     """
 

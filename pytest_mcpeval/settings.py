@@ -27,6 +27,7 @@ from pytest_mcpeval.options import (
 from pytest_mcpeval.root_directory import values_that_move
 
 Inconclusive = Literal["fail", "skip"]
+NotEvaluated = Literal["fail", "warn"]
 
 ONLY_SHOWING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
 """Options of pytest with which no case runs; --setup-plan implies --setup-only."""
@@ -39,8 +40,9 @@ class Settings:
     ``datasets`` are absolute directories; ``data_files`` and ``ignore`` are glob patterns. ``projects``,
     ``tags`` and ``difficulties`` select cases; empty means all. ``concurrency`` and ``runs`` override every
     suite's own, ``overrides`` (kind → settings) those of all suites of a kind. ``inconclusive`` says what a
-    case without the evidence for a verdict does to the run. ``session`` is how sessions are named and begun,
-    ``run`` how agents are driven; ``plan`` is the file that is to hold what would be.
+    case without the evidence for a verdict does to the run, ``not_evaluated`` what it does that the run has
+    none. ``session`` is how sessions are named and begun, ``run`` how agents are driven; ``plan`` is the file
+    that is to hold what would be.
     """
 
     rootdir: Path
@@ -59,6 +61,7 @@ class Settings:
     cache_directory: Path | None = None
     session: SessionOptions = field(default_factory=SessionOptions)
     inconclusive: Inconclusive = "skip"
+    not_evaluated: NotEvaluated = "warn"
     run: RunOptions = field(default_factory=RunOptions)
     plan: Path | None = None
 
@@ -90,7 +93,8 @@ def settings_from(config: pytest.Config) -> Settings:
         sarif_file=config.invocation_params.dir / sarif if sarif else None,
         cache_directory=_cache_directory(config),
         session=_session_options(config),
-        inconclusive=_inconclusive(config),
+        inconclusive="fail" if _fails(config, "mcpeval_inconclusive", "skip") else "skip",
+        not_evaluated="fail" if _fails(config, "mcpeval_not_evaluated", "warn") else "warn",
         run=run,
         plan=_plan(config),
     )
@@ -174,11 +178,12 @@ def _session_options(config: pytest.Config) -> SessionOptions:
         raise pytest.UsageError(str(error)) from None
 
 
-def _inconclusive(config: pytest.Config) -> Inconclusive:
-    found = config.getini("mcpeval_inconclusive") or ("fail" if os.environ.get("CI") else "skip")
-    if found not in ("fail", "skip"):
-        raise pytest.UsageError(f"ini key mcpeval_inconclusive: expected fail or skip, found {found!r}")
-    return "fail" if found == "fail" else "skip"
+def _fails(config: pytest.Config, key: str, otherwise: str) -> bool:
+    """Whether an ini key says ``fail``; where it says nothing, whether this is a CI job."""
+    found = config.getini(key) or ("fail" if os.environ.get("CI") else otherwise)
+    if found not in ("fail", otherwise):
+        raise pytest.UsageError(f"ini key {key}: expected fail or {otherwise}, found {found!r}")
+    return bool(found == "fail")
 
 
 def _run_options(config: pytest.Config) -> RunOptions:

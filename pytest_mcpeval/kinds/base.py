@@ -246,6 +246,10 @@ class Kind(KindShape, Generic[SpecT]):
         """The cases that a gate is judged on: only what is missing of those fails it. None for all."""
         return None
 
+    def decides(self, suite: Suite[SpecT], gate: str, sample: Sample) -> bool:
+        """Whether a gate takes a wrong case into account, so that the case is tolerated once it is judged."""
+        return True
+
     def baseline(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
         """Where the suite's baseline is committed, and its new content; None when it has none."""
         return None

@@ -95,7 +95,7 @@ def _kind_and_latency(report: pytest.TestReport) -> tuple[str, str]:
         return "gate", ""
     latency = properties.get("mcpeval_latency_ms")
     outcome = str(properties.get("mcpeval_outcome", ""))
-    apart = f", {outcome}" if outcome in ("tolerated", "inconclusive") else ""
+    apart = f", {outcome}" if outcome in ("wrong", "inconclusive") else ""
     kind = f"{properties.get('mcpeval_kind', '')}{apart}"
     return kind, f"{float(str(latency)):.0f} ms" if latency else ""
 

@@ -30,6 +30,7 @@ def report_of(evaluation: Evaluation, started: str, seconds: float) -> dict[str,
     return {
         "version": REPORT_VERSION,
         "verdict": evaluation.verdict,
+        "reason": evaluation.reason,
         "gates": [_gate(gate) for gate in evaluation.gates],
         "suites": {suite.key: _suite(suite) for suite in evaluation.suites},
         "run": {

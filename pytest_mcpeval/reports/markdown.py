@@ -23,6 +23,8 @@ def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> N
 
 def _lines(evaluation: Evaluation, started: str, seconds: float) -> Iterator[str]:
     yield f"# Evaluation report: {evaluation.verdict.replace('_', ' ')}"
+    yield ""
+    yield escaped(evaluation.reason)
     yield from _gates(evaluation)
     for table in evaluation.tables:
         if table.rows:

@@ -1,9 +1,8 @@
-"""The section at the end of a terminal run: tables, tolerated cases, gates, notes, verdict."""
+"""The end of a terminal run: evidence, tables, tolerated cases, gates, notes, verdict."""
 
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_mcpeval.evaluation import Evaluation
     from pytest_mcpeval.gates import GateResult, Verdict
+    from pytest_mcpeval.samples import Outcome
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 FIGURES_WIDTH = 30
@@ -32,6 +32,33 @@ MARKUP: dict[Tone, dict[str, bool]] = {
     "bad": {"red": True},
 }
 VERDICT_TONES: dict[Verdict, Tone] = {"passed": "good", "not_evaluated": "fair", "not_set": "fair"}
+
+
+def print_undecided(reporter: pytest.TerminalReporter, reports: Sequence[pytest.TestReport]) -> None:
+    """Print wrong cases on which no gate decided, as pytest prints failures: ``--tb`` applies."""
+    option, writer = reporter.config.option, reporter.config.get_terminal_writer()
+    if not reports or option.tbstyle == "no":
+        return
+    reporter.write_sep("=", "WRONG, AND NO GATE DECIDED")
+    for report in reports:
+        if option.tbstyle != "line":
+            reporter.write_sep("_", visible(report.nodeid), yellow=True, bold=True)
+        report.toterminal(writer)
+        for name, content in report.sections:
+            if option.showcapture == "all" or option.showcapture in name:
+                reporter.write_sep("-", name)
+                reporter.write_line(content.removesuffix("\n"))
+        if option.tbstyle == "line" and report.longrepr is not None:
+            reporter.write_line(str(getattr(report.longrepr, "reprcrash", "")))
+
+
+def print_verdict(reporter: pytest.TerminalReporter, evaluation: Evaluation, hint: str) -> None:
+    """Print the verdict and its reason in one line, which is the last one of the summary."""
+    verdict = evaluation.verdict
+    reporter.ensure_newline()
+    reporter.write("mcpeval: ", bold=True)
+    reporter.write(_words(verdict), **_markup(verdict))
+    reporter.write_line(visible(f": {evaluation.reason}{f' ({hint})' if hint else ''}"))
 
 
 def print_summary(
@@ -52,11 +79,14 @@ def print_summary(
         return
     section = _Section(reporter)
     if quiet:
-        section.brief(tables, evaluation)
+        section.brief(tables)
     else:
         reporter.section("mcpeval")
         section.tables(tables)
-        section.tolerated(list(_tolerated(evaluation)))
+        section.left_to_gates(
+            "Tolerated ({}; gates decide)", list(_ended(evaluation, "tolerated")), SHOWN_TOLERATED
+        )
+    section.left_to_gates("Wrong ({}; no gate decided)", list(_ended(evaluation, "wrong")))
     if not quiet or any(report.failed for report in inconclusive):
         section.inconclusive(inconclusive)
     section.gates(gates)
@@ -69,8 +99,6 @@ def print_summary(
             reporter.write_line(f"reports: {_short(report_directory, here) / ' and '.join(names)}")
     for path, reason in unwritten.items():
         reporter.write_line(visible(f"ERROR: cannot write {_short(path, here)}: {reason}"), red=True)
-    if not quiet:
-        section.verdict(evaluation.verdict)
 
 
 def _short(path: Path, here: Path) -> Path:
@@ -85,12 +113,10 @@ class _Section:
         self._width: int = reporter.config.get_terminal_writer().fullwidth
         self._verbose = reporter.config.get_verbosity() > 0
 
-    def brief(self, tables: Sequence[Table], evaluation: Evaluation) -> None:
+    def brief(self, tables: Sequence[Table]) -> None:
         parts = [visible(table.brief) for table in tables if table.brief]
-        if evaluation.gates:
-            parts.append(_counted(evaluation.gates))
         if parts:
-            self._reporter.write_line(f"mcpeval: {'; '.join(parts)}")
+            self._reporter.write_line("; ".join(parts))
 
     def tables(self, tables: Iterable[Table]) -> None:
         # The first write_line of a section begins with one, which would tear a table's heading apart.
@@ -125,11 +151,13 @@ class _Section:
         self._reporter.write(cells[-1], **MARKUP[row.tone])
         self._reporter.write_line("")
 
-    def tolerated(self, cases: Sequence[tuple[str, Sequence[Table]]]) -> None:
+    def left_to_gates(
+        self, title: str, cases: Sequence[tuple[str, Sequence[Table]]], most: int | None = None
+    ) -> None:
         if not cases:
             return
-        self._reporter.write_line(f"Tolerated ({len(cases)}; gates decide)", bold=True)
-        shown = cases if self._verbose else cases[:SHOWN_TOLERATED]
+        self._reporter.write_line(title.format(len(cases)), bold=True)
+        shown = cases if self._verbose else cases[:most]
         for line, exhibits in shown:
             text = " ".join(visible(line).split())
             room = self._width - 3
@@ -170,21 +198,6 @@ class _Section:
             for part in textwrap.wrap(bound, room, break_long_words=False, break_on_hyphens=False):
                 yield part.replace(NO_BREAK_SPACE, " ")
 
-    def verdict(self, verdict: Verdict) -> None:
-        self._reporter.write("verdict: ", bold=True)
-        self._reporter.write_line(_words(verdict), **_markup(verdict))
-
-
-def _counted(gates: Sequence[GateResult]) -> str:
-    """How many of the gates that were judged failed, and how many were not judged."""
-    counts = Counter(gate.verdict for gate in gates)
-    failed = counts["failed"] + counts["error"]
-    judged = counts["passed"] + failed
-    said = [f"{failed or 'none'} of {judged} gates failed" if judged else "no gate was judged"]
-    unjudged: tuple[Verdict, ...] = ("not_set", "not_evaluated")
-    said += [f"{counts[verdict]} {_words(verdict)}" for verdict in unjudged if counts[verdict]]
-    return f"{said[0]} ({', '.join(said[1:])})" if said[1:] else said[0]
-
 
 def _words_of(report: pytest.TestReport) -> str:
     """What a report says, whether it counts as failed or as skipped."""
@@ -211,11 +224,11 @@ def _clipped(name: str, width: int) -> str:
     return f"{name[:head]}…{name[head + 1 - width :]}"
 
 
-def _tolerated(evaluation: Evaluation) -> Iterable[tuple[str, Sequence[Table]]]:
-    """What is said of each tolerated case, and what can be shown beside it."""
+def _ended(evaluation: Evaluation, outcome: Outcome) -> Iterable[tuple[str, Sequence[Table]]]:
+    """What is said of each case that ended so, and what can be shown beside it."""
     for suite in evaluation.suites:
         for sample in suite.samples:
-            if sample.outcome == "tolerated":
+            if sample.outcome == outcome:
                 label = f"{sample.label} " if sample.label else ""
                 text = f"{label}{suite.key}::{sample.id}: {sample.message}"
                 yield text, suite.exhibits.get(sample.id, ())

@@ -139,7 +139,7 @@ def test_a_file_that_an_option_leaves_out_is_not_evaluated(
     lines = run(option).outlines
     assert "  NOT EVALUATED evals/b.yaml::gates::pass_rate" in lines
     assert "    not evaluated: 0 of 1 cases selected" in lines
-    assert "verdict: not evaluated" in lines
+    assert "mcpeval: not evaluated: gates were not evaluated: 0 of 1 cases selected" in lines
 
 
 def test_what_looks_like_data_is_told_in_one_line(project: Project, run: RunPytest) -> None:

@@ -79,8 +79,8 @@ def blessed(tmp_path_factory: pytest.TempPathFactory) -> Blessed:
 
 def test_blessing_writes_the_outcome_of_every_case(blessed: Blessed) -> None:
     assert blessed.run.line_with(f"blessed {BASELINE} (3 cases)")
-    # Cases and gates pass; one case of each suite is tolerated.
-    assert blessed.run.last_line.startswith("18 passed, 1 xfailed, 9 tolerated in")
+    # Cases and gates pass; one case of each suite is wrong.
+    assert blessed.run.last_line.startswith("18 passed, 1 xfailed, 9 wrong in")
     data = (blessed.project.path / BASELINE).read_bytes()
     assert b"\r" not in data
     assert data.endswith(b"}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -53,15 +54,107 @@ def test_a_filtered_run_evaluates_no_gate(project: Project, mode: Mode, chosen: 
     assert skipped.attrib["message"] == "not evaluated: 1 of 3 cases selected"
 
 
-def test_last_failed_evaluates_no_gate(project: Project) -> None:
-    project.suite("plain.yaml", case("p-1"), failing("p-2"))
-    # What the cache plugin of pytest has written after a run.
-    project.write_json(".pytest_cache/v/cache/lastfailed", {"datasets/plain.yaml::p-2": True})
-    run = project.run(*REPORTS, "--lf", "datasets")
+EVIDENCE = '✗ contains: missing "goodbye"\ncalled tool echo on server tiny'
+
+SPLITTING = """
+import pytest
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    items[:] = [item for item in items if item.name == "a-3"]
+"""
+
+# What the cache plugin of pytest has written after a run.
+LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-k", "a-3"),
+        ("-m", "chosen", "-q", "-n2"),
+        ("datasets/gated.yaml::a-3", "--tb=short"),
+        ("--mcpeval-tag=chosen", "--tb=line"),
+        ("--lf",),
+        ("-p", "splitting", "--html=report.html", "--self-contained-html"),
+    ],
+    ids=" ".join,
+)
+def test_a_partial_run_decides_on_no_case(tmp_path: Path, arguments: Mode) -> None:
+    project = Project.at(tmp_path)
+    cases = [case("a-1"), case("a-2"), failing("a-3", tags=["chosen"])]
+    project.suite("gated.yaml", *cases, gates={"pass_rate": 0.5})
+    project.write("splitting.py", SPLITTING)
+    project.write_json(LAST_FAILED, {"datasets/gated.yaml::a-3": True})
+    reports = ("--mcpeval-report=report", "--junitxml=junit.xml")
+    run = project.run(*reports, *arguments, CI="true")
     assert run.status == 1
-    assert run.report()["verdict"] == "failed"
-    assert "1 failed" in run.last_line
-    assert set(run.report()["suites"]) == {"datasets/plain.yaml"}
+    assert run.out.index(EVIDENCE) > run.out.index("= WRONG, AND NO GATE DECIDED =")
+    assert re.search("1 skipped, (2 deselected, )?1 wrong in", run.last_line), run.out
+    assert run.lines[-2] == (
+        "mcpeval: not evaluated: gates were not evaluated: 1 of 3 cases selected, 1 wrong case on which no "
+        "gate decided (exit status 1 by the ini key mcpeval_not_evaluated)"
+    )
+    assert run.gates() == {"gated::pass_rate": "not_evaluated"}
+    found = run.report()["suites"]["datasets/gated.yaml"]["cases"]
+    assert [(one["id"], one["outcome"]) for one in found] == [("a-3", "wrong")]
+    assert any(EVIDENCE in one.attrib.get("value", "") for one in run.junit()["a-3"].iter())
+    texts = [path.read_text(encoding="utf-8") for path in tmp_path.glob("report*/**/*") if path.is_file()]
+    assert not [text for text in [run.out, *texts] if "tolerated" in text.lower()]
+    if "--html=report.html" in arguments:
+        assert "called tool echo on server tiny" in dict(run.html_rows())["datasets/gated.yaml::a-3"]["log"]
+
+
+def test_a_stopped_run_decides_on_whole_suites_only(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write("conftest.py", "import pytest\n\n@pytest.fixture\ndef broken():\n    1 / 0\n")
+    cases = [failing("wrong"), case("broken", fixtures=["broken"]), case("never")]
+    project.suite("gated.yaml", *cases, gates={"pass_rate": 0})
+    project.suite("1.yaml", failing("whole"), gates={"pass_rate": 0})
+    run = project.run("-x", *REPORTS, "-o", "mcpeval_not_evaluated=warn", CI="true")
+    assert run.gates() == {"1::pass_rate": "passed", "gated::pass_rate": "not_evaluated"}
+    assert run.out.count(EVIDENCE) == 1
+    assert run.lines[-3] == (
+        "mcpeval: error: 1 case in error, gates were not evaluated: stopped after 2 of 3 cases, "
+        "1 wrong case on which no gate decided"
+    )
+    outcomes = {key: found["cases"][0]["outcome"] for key, found in run.report()["suites"].items()}
+    assert outcomes == {"datasets/1.yaml": "tolerated", "datasets/gated.yaml": "wrong"}
+
+
+@pytest.mark.parametrize(("value", "status"), [("warn", 0), ("fail", 1), ("no", 4)])
+def test_what_a_run_without_evaluated_gates_does_can_be_said(
+    project: Project, value: str, status: int
+) -> None:
+    run = project.run("-k", "a-1", "-o", f"mcpeval_not_evaluated={value}", CI="true" if status == 0 else "")
+    assert run.status == status
+    if status == 4:
+        assert "ini key mcpeval_not_evaluated: expected fail or warn, found 'no'" in run.err
+
+
+def test_a_wrong_case_that_is_blessed_is_shown(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    gates = {"no_new_failures": True, "p95_latency_ms": 60_000}
+    project.suite("s.yaml", case("ok"), failing("bad"), gates=gates, baseline="s.baseline.json")
+    run = project.run("--mcpeval-bless", *REPORTS, CI="true")
+    assert run.status == 0
+    assert run.line_with("blessed datasets/s.baseline.json (2 cases)")
+    assert EVIDENCE in run.out
+    assert run.lines[-2] == "mcpeval: not evaluated: 1 wrong case on which no gate decided"
+    assert run.gates() == {"s::p95_latency_ms": "passed"}
+    later = project.run("-q", CI="true")
+    assert later.status == 0
+    assert later.lines[-2] == "mcpeval: passed: 2 gates passed, 1 case passed, 1 case tolerated"
+
+
+def test_last_failed_evaluates_no_gate_of_files_that_it_leaves_out(project: Project) -> None:
+    project.suite("plain.yaml", case("p-1"))
+    project.write_json(LAST_FAILED, {"datasets/plain.yaml::p-1": True})
+    run = project.run(*REPORTS, "--lf", "datasets", CI="true")
+    assert run.status == 1
+    assert run.gates() == {"gated::pass_rate": "not_evaluated"}
+    assert message(run) == "not evaluated: 0 of 3 cases selected"
+    assert set(run.report()["suites"]) == {"datasets/gated.yaml", "datasets/plain.yaml"}
 
 
 @SERIAL_AND_WORKERS

@@ -43,9 +43,9 @@ def test_a_single_run_stays_as_it_is() -> None:
 
 
 def test_the_first_of_the_worst_stands_for_all() -> None:
-    runs = [sample("passed", "", 1), sample("tolerated", "first", 2), sample("tolerated", "second", 6)]
+    runs = [sample("passed", "", 1), sample("wrong", "first", 2), sample("wrong", "second", 6)]
     found = combined(runs)
-    assert (found.outcome, found.message, found.runs) == ("tolerated", "first (2 of 3 runs)", tuple(runs))
+    assert (found.outcome, found.message, found.runs) == ("wrong", "first (2 of 3 runs)", tuple(runs))
     assert found.run["processingTimeMs"] == 3
     assert [run["processingTimeMs"] for run in found.run["runs"]] == [1, 2, 6]
     assert combined([sample("error", "down"), sample("failed", "wrong")]).outcome == "failed"

@@ -26,7 +26,7 @@ VERDICTS = {
 def test_the_summary_line_counts_cases_and_gates_once(run: Run) -> None:
     # 12 cases, the Python test and 4 gates pass; 2 cases and 4 gates fail.
     line = run.last_line
-    assert line.startswith("6 failed, 16 passed, 2 skipped, 1 xfailed, 1 error, 4 tolerated in ")
+    assert line.startswith("6 failed, 16 passed, 2 skipped, 1 xfailed, 1 error, 4 wrong in ")
     assert run.status == 1
 
 
@@ -47,7 +47,7 @@ def test_gates_are_in_the_terminal(run: Run) -> None:
     for gate, verdict in VERDICTS.items():
         suite, _, name = gate.partition("::")
         assert f"  {verdict.upper()} datasets/{suite}.yaml::gates::{name}" in section
-    assert section[-1] == "verdict: error"
+    assert run.lines[-2] == ("mcpeval: error: 1 case in error, 4 of 8 gates failed, 2 cases failed")
 
 
 def test_a_failed_gate_is_a_failure_with_its_own_heading(run: Run) -> None:
@@ -147,8 +147,11 @@ def test_junit_has_properties_for_each_case(run: Run) -> None:
 
 
 def test_a_tolerated_case_is_skipped_in_junit(run: Run) -> None:
-    (skipped,) = run.junit()["f-bad"].findall("skipped")
-    assert skipped.attrib["message"] == 'tolerated: contains: missing "goodbye"'
+    found = run.junit()["f-bad"]
+    (skipped,) = found.findall("skipped")
+    assert skipped.attrib["message"] == 'wrong, left to the gates: contains: missing "goodbye"'
+    (evidence,) = (one for one in found.iter("property") if one.attrib["name"] == "mcpeval_evidence")
+    assert '✗ contains: missing "goodbye"\ncalled tool echo on server tiny' in evidence.attrib["value"]
 
 
 def test_junit_and_report_agree_on_errors(run: Run) -> None:
@@ -181,7 +184,7 @@ def test_html_shows_kind_and_latency(run: Run) -> None:
     assert kind == "scenario"
     assert re.fullmatch(r"\d+ ms", latency)
     assert ">gate<" in rows["datasets/strict.yaml::gates::pass_rate"]["resultsTableRow"][2]
-    assert ">scenario, tolerated<" in rows["datasets/strict.yaml::f-bad"]["resultsTableRow"][2]
+    assert ">scenario, wrong<" in rows["datasets/strict.yaml::f-bad"]["resultsTableRow"][2]
     assert rows["test_python.py::test_plain"]["resultsTableRow"][2] == '<td class="col-kind"></td>'
 
 
@@ -229,7 +232,7 @@ def test_html_summary_has_verdict_gates_and_tables(run: Run) -> None:
 
 def test_report_json_has_the_documented_shape(run: Run) -> None:
     report = run.report()
-    assert list(report) == ["version", "verdict", "gates", "suites", "run"]
+    assert list(report) == ["version", "verdict", "reason", "gates", "suites", "run"]
     assert report["version"] == 1
     assert all(
         list(gate) == ["suite", "name", "verdict", "value", "baseline", "limit", "message"]

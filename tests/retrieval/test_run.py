@@ -404,7 +404,7 @@ def test_gates_of_a_filtered_run_are_not_evaluated(
     selected = [f"{golden}{arguments[0]}"] if "::" in arguments[0] else [golden, *arguments]
     run = three.project.run(*selected, "--mcpeval-report", "report")
     assert run.status == 0, run.out
-    assert outcomes(run, golden) == {"q1": "tolerated"}
+    assert outcomes(run, golden) == {"q1": "wrong"}
     assert set(run.gates().values()) == {"not_evaluated"}
     assert run.report()["verdict"] == "not_evaluated"
 

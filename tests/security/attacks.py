@@ -144,9 +144,9 @@ class AttackProject:
         done = self.project.run("--mcpeval-bless", "-q")
         assert done.status == 0, done.out
 
-    def run(self, *arguments: str, columns: int = 120) -> Run:
+    def run(self, *arguments: str, columns: int = 120, CI: str = "") -> Run:  # noqa: N803
         """Run the corpus, and all others of the project."""
-        return self.project.run("datasets", *arguments, columns=columns)
+        return self.project.run("datasets", *arguments, columns=columns, CI=CI)
 
 
 def metrics(run: Run, detector: str = "mine", corpus: str = CORPUS) -> dict[str, Any]:

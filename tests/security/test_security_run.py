@@ -273,6 +273,18 @@ def test_exit_codes_and_verdicts_are_those_of_all_corpora(passing: Run, failing:
 # Each of them
 
 
+def test_a_gate_on_errors_tolerates_no_wrong_verdict(tmp_path: Path) -> None:
+    made = AttackProject.at(tmp_path, gates={"fpr_ceiling": None})
+    made.verdicts({"bad_0": False})
+    run = made.run("--mcpeval-report", "report", CI="true")
+    assert run.status == 1
+    assert {name: gate["verdict"] for name, gate in gates(run).items() if gate["verdict"] == "passed"} == {
+        "mine-max_errors": "passed"
+    }
+    assert outcomes(run)["mine-bad_0"] == "wrong"
+    assert "not evaluated: 1 wrong case on which no gate decided" in run.lines[-2]
+
+
 def test_right_verdicts_pass_and_wrong_ones_are_tolerated_by_name(tmp_path: Path) -> None:
     made = AttackProject.at(tmp_path, gates={"recall_floor": 0.8})
     made.verdicts({"bad_0": False, "ok_4": {"flagged": True, "detections": [{"rule": "greedy"}]}})

@@ -162,6 +162,12 @@ class RetrievalKind(RetrievalShape, Kind[RetrievalSpec]):
             bless_command=bless_command(suite.key, suite.settings.baseline),
         )
 
+    def decides(self, suite: Retrieval, gate: str, sample: Sample) -> bool:
+        """Every gate over the scores of all queries; pinned queries are asked for by name."""
+        from pytest_mcpeval.kinds.retrieval.gates import BASELINE_GATE, PINNED_GATE
+
+        return gate not in (BASELINE_GATE, PINNED_GATE)
+
     def compare(self, suite: Retrieval, samples: Sequence[Sample]) -> dict[str, Any]:
         """The change of every metric, and every query that was won, lost or tied by each."""
         from pytest_mcpeval.kinds.retrieval.gates import compared

@@ -29,14 +29,15 @@ def judge(
     ranks = relevant_ranks(query.labels, result.ranked)
     first = min((rank for rank in ranks.values() if rank is not None), default=None)
     check = _hit(query.must_hit or suite.settings.expect, first, result)
+    outcome = _outcome(check, query, result, strict=suite.settings.strict)
     return Sample(
         suite=suite.key,
         kind=suite.kind,
         id=case.id,
-        outcome=_outcome(check, query, result, strict=suite.settings.strict),
+        outcome=outcome,
         checks=(check,),
         message="" if check.passed else check.message,
-        label=MISSED if _is_tolerated(check, query, result, strict=suite.settings.strict) else "",
+        label=MISSED if outcome == "wrong" else "",
         traits={**case.traits, "name": query.text, "notes": query.notes},
         measured=_measured(suite, query, result, ranks, first, baseline),
         run=_measured_run(result),
@@ -80,16 +81,13 @@ def _nothing_found(count: int) -> str:
     )
 
 
-def _is_tolerated(check: Check, query: GoldenQuery, result: SearchResult, *, strict: bool) -> bool:
-    return not (check.passed or strict or query.must_hit is not None or result.error is not None)
-
-
 def _outcome(check: Check, query: GoldenQuery, result: SearchResult, *, strict: bool) -> Outcome:
     if result.error is not None and result.error.is_incident:
         return "error"
     if check.passed:
         return "passed"
-    return "tolerated" if _is_tolerated(check, query, result, strict=strict) else "failed"
+    is_for_the_gates = not strict and query.must_hit is None and result.error is None
+    return "wrong" if is_for_the_gates else "failed"
 
 
 def asked_of(suite: RetrievalSuite, query: GoldenQuery) -> dict[str, Any]:

@@ -21,6 +21,9 @@ from pytest_mcpeval.kinds.scenario.schema import GatesModel
 from pytest_mcpeval.repeating import in_cases
 from pytest_mcpeval.samples import Sample
 
+DECIDING = frozenset({"pass_rate", "no_new_failures"})
+"""The gates that take wrong answers into account; the others measure something else."""
+
 
 def gate_names(gates: GatesModel) -> list[str]:
     """The gates a suite has, in the order they are reported."""

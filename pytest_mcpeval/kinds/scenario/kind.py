@@ -119,6 +119,10 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
             return [*gates.judge_gates(suite.key, thresholds, samples, None), broken]
         return gates.judge_gates(suite.key, thresholds, samples, outcomes)
 
+    def decides(self, suite: Scenario, gate: str, sample: Sample) -> bool:
+        """Confidences and times say nothing about a wrong answer."""
+        return gate in gates.DECIDING
+
     def baseline(self, suite: Scenario, samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
         """The outcome of every case that counts."""
         if suite.settings.baseline is None:

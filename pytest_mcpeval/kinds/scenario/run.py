@@ -180,7 +180,7 @@ def _outcome(spec: ScenarioSpec, checks: list[Check], answers: list[Answer]) -> 
         return "error"
     if all(check.passed for check in checks):
         return "passed"
-    return "tolerated" if spec.tolerated else "failed"
+    return "wrong" if spec.tolerated else "failed"
 
 
 def headline(checks: Iterable[Check]) -> str:

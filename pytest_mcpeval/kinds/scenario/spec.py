@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True)
 class ScenarioSpec:
-    """The calls of a case. ``tolerated``: a gate of the suite decides, so a failure is not the item's."""
+    """The calls of a case. ``tolerated``: a gate of the suite decides on a wrong answer."""
 
     name: str
     description: str

@@ -204,6 +204,15 @@ class SecurityKind(SecurityShape, Kind[Any]):
                 return frozenset(case.id for case in corpus.cases if case.traits["detector"] == name)
         return None
 
+    def decides(self, suite: Security, gate: str, sample: Sample) -> bool:
+        """Those of its detector; that there is no verdict is for ``max_errors`` alone."""
+        from pytest_mcpeval.kinds.security.gates import ERRORS, gate_names
+
+        detector = sample.measured["detector"]
+        corpus = _security(suite)
+        own = gate in gate_names(detector, corpus.gates_of(detector))
+        return own and (gate == f"{detector}-{ERRORS}") == (sample.measured.get("flagged") is None)
+
     def _gate_input(
         self, suite: SecuritySuite, detector: str, samples: Sequence[Sample], committed: Committed | None
     ) -> DetectorGates:

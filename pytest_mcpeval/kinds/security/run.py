@@ -18,7 +18,7 @@ ERROR = "ERROR"
 def judge(suite: SecuritySuite, case: Case[SecuritySpec], found: Detected) -> Sample:
     """The sample of an entry: does the verdict agree with the label?
 
-    A wrong verdict is tolerated, and left to the gates, unless the suite is ``strict``. That there is no
+    A wrong verdict is left to the gates, unless the suite is ``strict``. That there is no
     verdict is an error; where the gates allow some (``max_errors``), it is left to them as well.
     """
     spec = case.spec
@@ -58,15 +58,15 @@ def _likeness(entry: Entry) -> str:
 
 
 def _outcome(suite: SecuritySuite, spec: SecuritySpec, check: Check, found: Detected) -> tuple[Outcome, str]:
-    """The outcome, and the word for a tolerated one."""
+    """The outcome, and the word for one that is left to the gates."""
     if found.error is not None:
         may_fail = suite.gates_of(spec.detector).max_errors > 0 and not found.error.is_incident
-        return ("tolerated", ERROR) if may_fail else ("error", "")
+        return ("wrong", ERROR) if may_fail else ("error", "")
     if check.passed:
         return "passed", ""
     if suite.settings.strict:
         return "failed", ""
-    return "tolerated", MISSED if spec.entry.is_malicious else FALSE_ALARM
+    return "wrong", MISSED if spec.entry.is_malicious else FALSE_ALARM
 
 
 NOT_MEASURED = {"flagged": None, "error": "not measured"}

@@ -128,7 +128,8 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
 
         session = _session(suite)
         if not session.attached:
-            return []
+            reason = "not evaluated: no server is attached"
+            return [GateResult(suite.key, name, "not_evaluated", reason) for name in self.gate_names(suite)]
         committed = None if blessing else read(session)
         dropped = [heading for heading in dropped_of(samples) if may_be_finding(heading)]
         found = judge_gates(session.key, session.settings.gates, findings_of(samples), committed, dropped)

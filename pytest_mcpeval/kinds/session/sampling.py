@@ -61,7 +61,7 @@ def nothing_sample(suite: SessionSuite, case: Case[SessionSpec]) -> Sample:
         suite=suite.key,
         kind=suite.kind,
         id=case.id,
-        outcome="tolerated",
+        outcome="skipped",
         label=NO_SERVERS,
         message=NOTHING_TO_EVALUATE,
         traits=dict(case.traits),
