@@ -96,8 +96,15 @@ def _children(node: Any) -> Any:
 
 
 def _scanned(source: Source, limits: Limits, found: str) -> DataFileError:
+    """The problems of text of which the reader has seen a part only: the rest of it may be no JSON."""
     from .json_scan import scan
 
+    try:
+        json.loads(source.text, parse_int=str)
+    except json.JSONDecodeError as error:
+        return source.error(source.line_at(error.pos), syntax_problem(source.text, error))
+    except RecursionError:
+        pass  # What lies above the depth limit is sound: the scan stops there.
     problems = scan(source, limits).problems
     if not problems:
         return source.error(0, f"is not JSON: {found}")

@@ -27,6 +27,8 @@ def _found(text: str, position: int, found: str) -> str:
 def _hint(message: str, found: str) -> str:
     if "trailing comma" in message:
         return "; remove this comma"
+    if message == "Extra data":
+        return "; remove it"
     if found[:1] in ("]", "}"):
         return "; remove the comma before it" if "delimiter" not in message else ""
     if found.startswith(("//", "/*", "#")):

@@ -54,7 +54,8 @@ class Events:
 
     def editor_line(self, line: int) -> int:
         """The line (from 1) an editor shows for a line of the parser (from 0)."""
-        return self._lines[line] if self._lines else line + 1
+        # At the end of the text, the parser counts a line more than there is.
+        return self._lines[min(line, len(self._lines) - 1)] if self._lines else line + 1
 
     def syntax_error(self, error: yaml.YAMLError) -> DataFileError:
         """What the parser raised, as the problem of a line."""

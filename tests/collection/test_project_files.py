@@ -152,6 +152,8 @@ def test_paths_of_baselines_are_relative_to_their_file(small: Project) -> None:
         ("scenario:\n- files: '*.txt'", '2: files: "*.txt" matches no data file below datasets/'),
         ("scenario:\n- files: /etc/*", "2: files: expected a glob of files below datasets/"),
         ("scenario:\n- files: ../x/*", "2: files: expected a glob of files below datasets/"),
+        ('scenario:\n- files: "\\0"', '2: files: "\\u0000" matches no data file below datasets/'),
+        (f"scenario:\n- files: {'x' * 300}", '2: files: "xxx'),
         ("scenario:\n- files: []", "2: scenario[0].files: expected at least 1 entry"),
         (
             "scenario:\n- files:",

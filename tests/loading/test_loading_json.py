@@ -50,7 +50,12 @@ SYNTAX = [
     ('{"a": 1\n"b": 2}', 2, "expecting ',' delimiter, found \"b\": 2}"),
     ('{"a": [1\n2]}', 2, "expecting ',' delimiter, found 2]}"),
     ("[1,\n 2", 2, "expecting ',' delimiter, found the end of the text"),
-    ("[1]\nx", 2, "extra data, found x"),
+    ("[1]\nx", 2, "extra data, found x; remove it"),
+    # A duplicate key ends the first reading; what follows is read by another.
+    ('{"tests": [], "tests": []}\n]}', 2, "extra data, found ]}; remove it"),
+    ('{"name": "x", "name": "y"} "a\\q"', 1, 'extra data, found "a\\q"; remove it'),
+    ('{"a": {"b": 1, "b": 2\n}-', 2, "expecting ',' delimiter, found -"),
+    ('{"a": 1, "a": ' + "9" * 5000 + "\n]", 2, "expecting ',' delimiter, found ]"),
     ("// c\n{}", 1, "expecting value, found // c; JSON has no comments"),
     ('{"a":\n"b\nc"}', 2, "invalid control character; escape it, as in \\n"),
     ('{"a":\n {"b": tru}}', 2, "expecting value, found tru}}"),

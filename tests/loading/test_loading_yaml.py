@@ -275,6 +275,7 @@ def test_several_documents_are_refused(problems: Problems, loaded: Load) -> None
 STARTS = "that starts on line 1"
 CONTROL = "is not allowed; escape it in double quotes"
 NO_TABS = "indent with spaces, YAML does not allow tabs"
+COLON = "a key needs ': ' after it"
 SYNTAX = [
     ("a:\n\tb: 1", 2, f"found character that cannot start any token; {NO_TABS}"),
     (
@@ -302,6 +303,10 @@ SYNTAX = [
     ("a: é\nb: \x07", 2, f"the control character U+0007 {CONTROL}"),
     ("a: 1\nb: \x00", 2, f"the control character U+0000 {CONTROL}"),
     ('a: "\\ud800"', 1, "found invalid Unicode character escape code"),
+    *(
+        (f"d:{line_break}o", 1, f"could not find expected ':' while scanning a simple key {STARTS}; {COLON}")
+        for line_break in "\u2028\u2029\x85"
+    ),
 ]
 
 
