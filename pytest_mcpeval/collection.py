@@ -167,12 +167,13 @@ class SuiteFile(pytest.Module):
     def _items(self) -> list[pytest.Item]:
         try:
             suite = self.runtime.suite(self.path)
+            if suite is None:
+                return []
+            self.runtime.kind(suite.kind).collected(suite)
         except DataFileError as error:
             raise self.CollectError(self.runtime.described(error)) from None
         except ServerConfigError as error:
             raise self.CollectError(str(error)) from None
-        if suite is None:
-            return []
         for text in suite.warnings:
             self.warn(DataFileWarning(visible(f"{suite.key}: {text}")))
         return [CaseItem.of(self, self.runtime, suite, batch) for batch in suite.batches]

@@ -222,7 +222,7 @@ def _add_session_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--mcpeval-restart",
         action="store_true",
-        help="begin an unfinished evaluation anew; its files are kept in a folder of their own",
+        help="begin an evaluation anew; the files of the old one are kept in a folder of their own",
     )
     group.addoption(
         "--mcpeval-call-budget",

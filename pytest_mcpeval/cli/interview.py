@@ -48,7 +48,7 @@ def _run(options: argparse.Namespace) -> int:
         with folder.locked():
             file = _state(runtime, folder, evaluations.out_file(options, root, name))
             if not file.state.attached_mcps:
-                print(NOTHING_TO_EVALUATE)
+                print(f"{NOTHING_TO_EVALUATE}\nReport: {folder.report}")
                 return 0
             interview(file, evaluations.conversation())
     finally:

@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
             proposals = _own_scenarios(options, file, talk)
             if not proposals:
                 return evaluations.told(f"{options.prog}: no scenario, so there is nothing to evaluate", 1)
-            found = with_derived(proposals, _manifests(runtime, file, out))
+            found = with_derived(proposals, _manifests(runtime, file, out), file)
             _written(runtime, file, approve(found, talk), out)
             return _done(runtime, out, name)
     finally:

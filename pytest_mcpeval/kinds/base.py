@@ -146,6 +146,13 @@ class Kind(KindShape, Generic[SpecT]):
             DataFileError: With every problem of the file.
         """
 
+    def collected(self, suite: Suite[SpecT]) -> None:
+        """Look, where cases become items, at what a file needs besides: modules that cannot be imported.
+
+        Raises:
+            DataFileError: With every problem.
+        """
+
     def settings_suite(self, file: SettingsFile) -> Suite[Any] | None:
         """The suite of the entries that have `settings_key`; only called when there are any.
 

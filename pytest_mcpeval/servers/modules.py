@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -25,6 +27,7 @@ def imported(target: str, directory: Path | None) -> Any:
     name, _, path = target.partition(":")
     if directory is not None and str(directory) not in sys.path:
         sys.path.insert(0, str(directory))
+    module: ModuleType | None = None
     try:
         module = importlib.import_module(name)
         found: Any = module
@@ -34,10 +37,24 @@ def imported(target: str, directory: Path | None) -> Any:
         raise
     except BaseException as error:
         # `pytest.skip` of a module as well: what is evaluated does not decide that it is not.
-        raise ImportProblem(f"{type(error).__name__}: {error}{_place(error)}") from error
+        searched = _searched(name, module, error)
+        raise ImportProblem(f"{type(error).__name__}: {error}{_place(error)}{searched}") from error
     if directory is not None:
         _require_own(name, module.__file__, directory)
     return found
+
+
+def _searched(name: str, module: ModuleType | None, error: BaseException) -> str:
+    """Where Python looked in vain for the module itself; where the module is that lacks something."""
+    if module is not None:
+        return f"; {name} is {module.__file__}" if module.__file__ else ""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing is None or not f"{name}.".startswith(f"{missing}."):
+        return ""
+    package = sys.modules.get(missing.rpartition(".")[0])
+    if package is not None:
+        return f"; searched in {', '.join(getattr(package, '__path__', ()))}"
+    return f"; searched in {', '.join(dict.fromkeys(map(os.path.abspath, sys.path)))}"
 
 
 def _require_own(name: str, loaded_from: str | None, directory: Path) -> None:

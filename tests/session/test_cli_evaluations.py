@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from pytest_mcpeval.cli import main
+from pytest_mcpeval.kinds.session.interview import resources_in
 from pytest_mcpeval.kinds.session.state import StateFile
 from tests.session.evaluations import ECHO, Evaluation
 from tests.support import SERVER, Project
@@ -69,7 +70,18 @@ def state(made: Project) -> dict[str, Any]:
     return Evaluation(made.path / "mcp-evals" / "mcp-eval-demo").state
 
 
-ANSWERS = ["sandbox", "sandboxed", "", "hello", " spaced ", "", "Only these.", "skip", ""]
+ANSWERS = [
+    "sandbox",
+    "sandboxed",
+    "",
+    "hello",
+    " spaced ",
+    "again,  drafts/a.md",
+    "",
+    "Only these.",
+    "skip",
+    "",
+]
 
 
 def interviewed(tmp_path: Path, typed: Typed) -> Project:
@@ -82,16 +94,17 @@ def interviewed(tmp_path: Path, typed: Typed) -> Project:
 
 def test_the_interview_asks_until_every_server_has_a_disposition(tmp_path: Path, typed: Typed) -> None:
     made = project(tmp_path)
-    left = typed("interview", ANSWERS[:7], "--name", "demo")
+    left = typed("interview", ANSWERS[:8], "--name", "demo")
     assert left.returncode == 1
     assert "the answers ended; start the command again to go on" in left.stderr
     assert "there is no default" in left.stdout
     assert "name at least one" in left.stdout
+    assert "2 resources: again | drafts/a.md" in left.stdout
     found = state(made)
     assert found["status"] == "interviewing"
     assert [server["name"] for server in found["attached_mcps"]] == ["tiny", "mine"]
     assert "echo" in found["attached_mcps"][0]["tools"]
-    done = typed("interview", ANSWERS[7:], "--name", "demo")
+    done = typed("interview", ANSWERS[8:], "--name", "demo")
     assert done.returncode == 0, done.stderr
     assert "tiny:" not in done.stdout
     assert state(made)["status"] == "scoping"
@@ -99,7 +112,7 @@ def test_the_interview_asks_until_every_server_has_a_disposition(tmp_path: Path,
         {
             "mcp_name": "tiny",
             "disposition": "sandboxed",
-            "test_resources": ["hello", " spaced "],
+            "test_resources": ["hello", " spaced ", "again", "drafts/a.md"],
             "notes": "Only these.",
         },
         {"mcp_name": "mine", "disposition": "skip", "test_resources": [], "notes": ""},
@@ -107,6 +120,27 @@ def test_the_interview_asks_until_every_server_has_a_disposition(tmp_path: Path,
     again = typed("interview", [], "--name", "demo")
     assert again.returncode == 1
     assert "is past its interview" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "resources"),
+    [
+        ("", []),
+        ("  ", []),
+        (" , ,", []),
+        ("a", ["a"]),
+        (" a b ", [" a b "]),
+        ("a,b", ["a", "b"]),
+        (" repo: x/y , path: /tmp/a b,", ["repo: x/y", "path: /tmp/a b"]),
+        ('"a, b.md", c', ["a, b.md", "c"]),
+        ('" kept "', [" kept "]),
+        ('c,"a,b"', ["c", "a,b"]),
+        ('say "x" to', ['say "x" to']),
+        ('"open, end', ['"open', "end"]),
+    ],
+)
+def test_a_line_of_resources_names_several(line: str, resources: list[str]) -> None:
+    assert resources_in(line) == resources
 
 
 def test_tools_that_look_as_if_they_change_something_are_pointed_out(tmp_path: Path, typed: Typed) -> None:
@@ -233,9 +267,10 @@ def test_without_servers_there_is_nothing_to_ask(tmp_path: Path, typed: Typed) -
     made = Project(tmp_path)
     made.write_json(".mcp.json", {"mcpServers": {}})
     done = typed("interview", [], "--name", "demo")
-    assert (done.returncode, done.stdout) == (0, "No MCPs attached — nothing to evaluate\n")
-    assert (state(made)["status"], state(made)["attached_mcps"]) == ("complete", [])
     report = tmp_path / "mcp-evals" / "mcp-eval-demo" / "report.md"
+    told = f"No MCPs attached — nothing to evaluate\nReport: {report}\n"
+    assert (done.returncode, done.stdout) == (0, told)
+    assert (state(made)["status"], state(made)["attached_mcps"]) == ("complete", [])
     assert "No MCPs attached — nothing to evaluate" in report.read_text()
 
 

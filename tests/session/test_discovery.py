@@ -135,6 +135,35 @@ def test_other_tools_suggest_nothing(tool: Manifest) -> None:
     assert derived(github=[tool]) == []
 
 
+@pytest.mark.parametrize("parameters", [(), ("limit",), ("page", "per_page")])
+def test_what_takes_no_parameters_cannot_be_asked_for_what_is_not_there(parameters: tuple[str, ...]) -> None:
+    tools = [Manifest("list_allowed_directories", parameters), Manifest("search_files", ("pattern",))]
+    found = [one.description for one in derived(files=tools) if "zero results" in one.description]
+    assert found == ["Ask `search_files` on files for something that does not exist: zero results."]
+    assert not [one for one in derived(files=tools[:1]) if "zero results" in one.description]
+
+
+def test_nothing_is_handed_over_to_a_server_that_may_only_be_read() -> None:
+    tools = {
+        "github": [Manifest("get_issues", ("repo",)), Manifest("close_issue", ("issue_id",), reads=False)],
+        "linear": [
+            Manifest("list_issues"),
+            Manifest("create_issue", ("issue_title",), reads=False),
+        ],
+    }
+    said = ["Copy from github to linear"]
+    assert [one.targets_mcps for one in derive(tools, said, 8)] == [("github", "linear")]
+    # The other one may still be written to, and when nothing may be, there is nobody to take anything.
+    (back,) = derive(tools, said, 8, ["linear"])
+    assert (back.targets_mcps, "`close_issue` on github" in back.description) == (("linear", "github"), True)
+    (read,) = derive(tools, said, 8, ["linear", "github"])
+    assert read.description == "Hand the issue found on linear over to github."
+    assert derive({**tools, "github": tools["github"][1:]}, said, 8, ["linear", "github"]) == []
+    # A tool of a server that may only be read can still be asked for what another one found.
+    asking = {"github": [Manifest("get_issue", ("issue_id",))], "linear": [Manifest("list_issues")]}
+    assert [one.targets_mcps for one in derive(asking, [], 8, ["github"])] == [("linear", "github")]
+
+
 def test_a_handoff_needs_a_parameter_that_names_the_thing() -> None:
     (found,) = derived(
         github=[Manifest("get_issues", ("repo",))], linear=[Manifest("create_issue", ("issue_title",))]
@@ -158,7 +187,7 @@ def test_generic_names_and_mere_overlap_are_no_signal(first: Manifest, second: M
 
 
 def test_a_scenario_that_names_both_servers_is_a_signal() -> None:
-    tools = {"github": [Manifest("get_issues")], "linear": [Manifest("create_issue")]}
+    tools = {"github": [Manifest("get_issues")], "linear": [Manifest("create_issue", ("title",))]}
     assert derive(tools, ["Copy from github"], 8) == []
     assert derive(tools, ["Copy from github to linearity"], 8) == []
     (found,) = derive(tools, ["Copy from GitHub to Linear."], 8)
@@ -167,7 +196,7 @@ def test_a_scenario_that_names_both_servers_is_a_signal() -> None:
 
 
 def test_there_are_never_more_than_there_is_room_for() -> None:
-    tools = [Manifest("list_issues", ("limit",))]
+    tools = [Manifest("list_issues", ("limit", "label"))]
     assert len(derived(a=tools, b=tools, c=tools)) == 6
     assert len(derived(a=tools, b=tools, c=tools, room=2)) == 2
     assert derived(a=tools, room=0) == []

@@ -82,6 +82,7 @@ def gone_on(tmp_path_factory: pytest.TempPathFactory) -> GoneOn:
         return Run(project.path / part, done.status, done.out, done.err)
 
     made = {folder: SessionProject.within(project, folder) for folder in CHANGED}
+    project.write("datasets/agent/other.py", "def agent(task, toolbox): ...\n")
     begun = run("begun")
     assert begun.status == 0, begun.out
     for folder, changed in CHANGED.items():
@@ -96,7 +97,10 @@ def gone_on(tmp_path_factory: pytest.TempPathFactory) -> GoneOn:
 @pytest.mark.parametrize("folder", [folder for folder in CHANGED if folder != "judging"])
 def test_only_the_same_scenarios_are_gone_on_with(gone_on: GoneOn, folder: str) -> None:
     words = f"has other scenarios or dispositions than the evaluation 'one-{folder}' began with"
-    advices = ("begin another one with --mcpeval-name", "begin it anew with --mcpeval-restart")
+    advices = (
+        "begin another one with --mcpeval-name, or this one anew",
+        "begin it anew with --mcpeval-restart",
+    )
     for run, advice in zip((gone_on.complete, gone_on.unfinished), advices, strict=True):
         assert run.status == 1
         assert "passed" not in outcomes(run, session_in(folder)).values()

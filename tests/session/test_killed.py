@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.session.evaluations import ECHO, SUMMARY, SessionProject, call, finding, scenario
+from tests.session.evaluations import ECHO, SUMMARY, Evaluation, SessionProject, call, finding, scenario
 from tests.support import Project
 
 AGAIN = call("echo", text="again")
@@ -104,13 +104,36 @@ def test_call_budgets_are_clamped(complete: SessionProject) -> None:
 def test_what_is_complete_is_not_overwritten(complete: SessionProject) -> None:
     done = complete.evaluation()
     report, transcript = done.report, done.transcript
-    refused = complete.run("--mcpeval-restart")
+    refused = complete.run()
     assert refused.status == 1
     assert "is complete, and is not overwritten" in refused.out
     shown = complete.run("--mcpeval-resume", "--mcpeval-report", "report")
     assert shown.status == 0
     assert shown.report()["suites"]["datasets/tiny.scenarios.yaml"]["metrics"]["findings"]["Minor"] == 1
     assert (done.report, done.transcript) == (report, transcript)
+
+    # Begun anew, it keeps its files, and odd names beside them do not matter.
+    (done.path / "replaced-7").mkdir()
+    (done.path / "replaced-by-hand").mkdir()
+    state = done.state
+    complete.session(scenario(ECHO, AGAIN), critic=complete.critic(finding("MINOR") + SUMMARY))
+    anew = complete.run("--mcpeval-restart", "-n2")
+    assert anew.status == 0, anew.out
+    kept = Evaluation(done.path / "replaced-8")
+    assert (kept.report, kept.transcript, kept.state) == (report, transcript, state)
+    assert [line["id"] for line in done.transcript] == ["S1-001", "S1-002"]
+    assert done.state["run_id"] != state["run_id"]
+    assert not (done.path / "replaced-9").exists()
+
+    # So does one whose state is gone, or cannot be read.
+    for number, text in enumerate((None, "{"), 9):
+        (done.path / "state.json").unlink()
+        if text is not None:
+            (done.path / "state.json").write_text(text)
+        assert complete.run("--mcpeval-restart").status == 0
+        kept = Evaluation(done.path / f"replaced-{number}")
+        assert len(kept.transcript) == 2
+        assert (kept.path / "state.json").exists() == (text is not None)
 
 
 def test_what_is_unfinished_is_gone_on_with_or_begun_anew(complete: SessionProject, tmp_path: Path) -> None:

@@ -37,16 +37,22 @@ def options(**fields: Any) -> SessionOptions:
         (state(status="critiquing"), options(resume=True), "resume"),
         (state(status="critiquing"), options(restart=True), "begin_anew"),
         (state(status="complete"), options(resume=True), "read"),
+        (state(status="complete"), options(restart=True), "begin_anew"),
+        (state(status="critic_failed"), options(restart=True), "begin_anew"),
+        # What this run has begun anew, its other processes go on with.
+        (state(status="complete", run_id="second"), options(restart=True), "go_on"),
     ],
 )
 def test_what_is_done(found: State | None, asked: SessionOptions, expected: Opening) -> None:
     assert opening(found, asked, FILE) == expected
 
 
-@pytest.mark.parametrize("asked", [options(), options(restart=True)])
-def test_what_is_complete_is_not_overwritten(asked: SessionOptions) -> None:
-    with pytest.raises(TargetError, match="'one' is complete, and is not overwritten"):
-        opening(state(status="complete"), asked, FILE)
+def test_what_is_complete_is_not_overwritten_unasked() -> None:
+    with pytest.raises(TargetError, match="'one' is complete, and is not overwritten") as raised:
+        opening(state(status="complete"), options(), FILE)
+    assert "--mcpeval-resume, or begin anew with --mcpeval-restart, which keeps its files" in str(
+        raised.value
+    )
 
 
 def test_what_is_unfinished_is_not_gone_on_with_unasked() -> None:

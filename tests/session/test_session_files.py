@@ -192,3 +192,52 @@ def test_servers_that_settings_disable_are_left_out_and_told(tmp_path: Path) -> 
         "off": f"disabled by {tmp_path / '.claude' / 'settings.local.json'}",
         "spare": "not among `servers` of the evaluation",
     }
+
+
+def test_what_cannot_be_imported_is_refused_where_files_are_collected(tmp_path: Path) -> None:
+    def by(agent: Any) -> dict[str, Any]:
+        return {"description": "x", "agent": agent}
+
+    glue = {"use": "Python", "python": "glue.more:no_function", "justification": "no attached MCP covers it"}
+    made = SessionProject.at(
+        tmp_path,
+        by("python:no_agents.notes:run"),
+        by({"python": "glue.nowhere:run", "directory": ".."}),
+        by({"python": "glue.more:no_function", "directory": ".."}),
+        by({"python": "glue.more:Agent", "directory": ".."}),
+        by("python:breaks:run"),
+        by("model:python:no_models:make"),
+        scenario(ECHO, glue),
+        {"description": "x"},
+        agent="python:quits:run",
+        critic="python:no_critics:review",
+    )
+    made.project.write("glue/__init__.py", "")
+    made.project.write("glue/more.py", "class Agent: ...\n")
+    made.project.write("datasets/breaks.py", "import no_dependency\n")
+    made.project.write("datasets/quits.py", "raise SystemExit('no')\n")
+    run = made.run("-n0")
+    assert run.status == 2, run.out
+    assert not made.evaluation().path.exists()
+    lines = {words.partition(": ")[2]: words for words in run.lines if words.startswith(f"{SESSION}:")}
+    told = "\n".join(lines)
+    datasets = tmp_path / "datasets"
+    for words in (
+        f"agent python:no_agents.notes:run cannot be imported: ModuleNotFoundError: No module named "
+        f"'no_agents'; searched in {datasets}, ",
+        "agent python:glue.nowhere:run cannot be imported: ModuleNotFoundError: No module named "
+        f"'glue.nowhere'; searched in {tmp_path / 'glue'}",
+        "agent python:glue.more:no_function cannot be imported: AttributeError: module 'glue.more' has no "
+        f"attribute 'no_function'; glue.more is {tmp_path / 'glue' / 'more.py'}",
+        "agent python:glue.more:Agent cannot be used: expected a function run(task, toolbox)",
+        "agent python:breaks:run cannot be imported: ModuleNotFoundError: No module named 'no_dependency' "
+        f"(at {datasets / 'breaks.py'}:1)",
+        "agent model python:no_models:make cannot be imported: ModuleNotFoundError: No module named",
+        "step python:glue.more:no_function cannot be imported: AttributeError",
+        "agent python:quits:run cannot be imported: SystemExit: no",
+        "critic python:no_critics:review cannot be imported: ModuleNotFoundError: No module named "
+        f"'no_critics'; searched in {tmp_path}",
+    ):
+        assert words in told
+    # What does not run anything imports nothing either.
+    assert [case.id for case in loaded(made).cases][-1] == "report"

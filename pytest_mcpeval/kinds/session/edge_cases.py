@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
@@ -50,12 +50,20 @@ class DerivedScenario:
 
 
 def derive(
-    tools: Mapping[str, Sequence[Manifest]], user_scenarios: Iterable[str], room: int
+    tools: Mapping[str, Sequence[Manifest]],
+    user_scenarios: Iterable[str],
+    room: int,
+    read_only: Collection[str] = (),
 ) -> list[DerivedScenario]:
     """At most ``room`` scenarios that the tools can exercise.
 
-    ``tools`` maps each server to its tools, without servers that are to be skipped.
+    ``tools`` maps each server to its tools, without servers that are to be skipped. Of those that are
+    ``read_only``, only tools that change nothing are proposed.
     """
+    tools = {
+        server: [tool for tool in manifests if tool.reads or server not in read_only]
+        for server, manifests in tools.items()
+    }
     descriptions = list(user_scenarios)
     found = [
         *(scenario for server, manifests in tools.items() for scenario in _paging(server, manifests)),
@@ -76,9 +84,11 @@ def _paging(server: str, manifests: Iterable[Manifest]) -> Iterator[DerivedScena
 
 
 def _empty(server: str, manifests: Iterable[Manifest]) -> Iterator[DerivedScenario]:
+    """What takes no parameters, or only those of pages, cannot be asked for anything in particular."""
     for tool in manifests:
         words = _words(tool.name)
-        if len(words) > 1 and words[0] in SEARCH_WORDS and tool.reads:
+        asks = bool(set(tool.parameters) - PAGE_PARAMETERS)
+        if asks and len(words) > 1 and words[0] in SEARCH_WORDS and tool.reads:
             description = f"Ask `{tool.name}` on {server} for something that does not exist: zero results."
             yield DerivedScenario(description, (server,))
             return
@@ -96,9 +106,20 @@ def _handoffs(
         if named is not None:
             yield named
         elif any(_mentions(text, first) and _mentions(text, second) for text in descriptions):
-            description = f"Hand the {shared[0]} found on {first} over to {second}."
-            note = "weak signal: your own scenarios name both servers"
-            yield DerivedScenario(description, (first, second), note)
+            yield from _mentioned(tools, first, second, shared)
+
+
+def _mentioned(
+    tools: Mapping[str, Sequence[Manifest]], first: str, second: str, shared: Sequence[str]
+) -> Iterator[DerivedScenario]:
+    """One server hands over to another that has a tool to take it: one on the thing, with a parameter."""
+    for giver, taker in ((first, second), (second, first)):
+        for noun in shared:
+            if any(tool.parameters and noun in _nouns(tool.name) for tool in tools[taker]):
+                note = "weak signal: your own scenarios name both servers"
+                description = f"Hand the {noun} found on {giver} over to {taker}."
+                yield DerivedScenario(description, (giver, taker), note)
+                return
 
 
 def _named_parameter(

@@ -101,7 +101,8 @@ class Folder:
 
     def set_aside(self) -> None:
         """Keep the files of an evaluation that begins anew, in a folder ``replaced-1``, ``replaced-2``, …"""
-        numbers = (int(path.name.rpartition("-")[2]) for path in self.path.glob("replaced-*"))
+        names = (path.name.removeprefix("replaced-") for path in self.path.glob("replaced-*"))
+        numbers = (int(name) for name in names if name.isdecimal())
         kept = self.path / f"replaced-{max(numbers, default=0) + 1}"
         kept.mkdir()
         # The state goes last: whoever dies in between finds an evaluation that is still to be begun anew.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import get_args
@@ -12,6 +13,8 @@ from pytest_mcpeval.kinds.session.state import AttachedServer, SafetyDisposition
 from pytest_mcpeval.text import visible
 
 DISPOSITIONS: tuple[Disposition, ...] = get_args(Disposition)
+
+_PIECE = re.compile(r'\s*"([^"]*)"\s*(?:,|$)|([^,]*)(?:,|$)')
 
 CHOICES = """\
   read_only  only tools that change nothing are called; what cannot be told ends the scenario
@@ -76,16 +79,29 @@ def _chosen(server: AttachedServer, talk: Conversation) -> Disposition:
 
 def _resources(talk: Conversation) -> tuple[str, ...]:
     talk.tell(
-        "Which test resources may be changed? One in each line, in the form the tools expect; an empty line "
-        "ends. Where a tool takes both owner/repo and repo, name both."
+        "Which test resources may be changed? One or several in each line, separated by commas, in the form "
+        'the tools expect; an empty line ends. Put quotes around one that holds a comma: "a, b.md". Where '
+        "tools name a thing in two ways, such as owner/name and name, give both."
     )
     found: list[str] = []
     while True:
-        # Kept as it was typed: a path may begin or end with a space.
-        resource = talk.ask("resource: ")
-        if resource.strip():
-            found.append(resource)
-        elif found:
-            return tuple(found)
-        else:
+        line = talk.ask("resource: ")
+        named = resources_in(line)
+        if len(named) > 1:
+            talk.tell(visible(f"{len(named)} resources: {' | '.join(named)}"))
+        found += named
+        if not line.strip() and found:
+            return tuple(dict.fromkeys(found))
+        if not found:
             talk.tell("A sandbox without resources allows no change: name at least one.")
+
+
+def resources_in(line: str) -> list[str]:
+    """The resources that a line names: several with commas between them, quoted where they hold a comma.
+
+    A single one is kept as it was typed: a path may begin or end with a space.
+    """
+    if "," not in line and '"' not in line:
+        return [line] if line.strip() else []
+    pieces = (found[1] if found[1] is not None else found[2].strip() for found in _PIECE.finditer(line))
+    return [piece for piece in pieces if piece]

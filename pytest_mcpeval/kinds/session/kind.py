@@ -13,6 +13,7 @@ from pytest_mcpeval.kinds.session.load import load_suite
 from pytest_mcpeval.kinds.session.schema import SessionModel, SessionSettings
 from pytest_mcpeval.kinds.session.shape import SessionShape
 from pytest_mcpeval.kinds.session.spec import REPORT_ID, SessionSpec, SessionSuite
+from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
@@ -43,6 +44,13 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
     def load(self, document: Document, place: Place) -> SessionSuite:
         """The session in a document."""
         return load_suite(document, place, self.checks)
+
+    def collected(self, suite: Session) -> None:
+        """Import the functions that are to carry scenarios out, or to criticise them."""
+        from pytest_mcpeval.kinds.session.importing import import_problems
+
+        if problems := list(import_problems(_session(suite))):
+            raise DataFileError(problems)
 
     def prepare(self, suite: Session, case: SessionCase, runtime: Runtime) -> None:
         """Open the evaluation: what is on disk may forbid it."""

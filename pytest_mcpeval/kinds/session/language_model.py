@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MISSING_EXTRA = "pydantic-ai is not installed: pip install 'pytest-mcpeval[model]'"
 
-_PYTHON = "python:"
+PYTHON = "python:"
 
 
 def language_model(name: str, directory: Path) -> Model[Any]:
@@ -30,8 +30,8 @@ def language_model(name: str, directory: Path) -> Model[Any]:
         from pydantic_ai.models import infer_model
     except ImportError as error:
         raise ImportProblem(MISSING_EXTRA) from error
-    if name.startswith(_PYTHON):
-        return _imported_model(name.removeprefix(_PYTHON), directory)
+    if name.startswith(PYTHON):
+        return _imported_model(name.removeprefix(PYTHON), directory)
     try:
         return infer_model(name)
     except (UserError, ImportError, ValueError) as error:

@@ -27,15 +27,16 @@ def opening(state: State | None, options: SessionOptions, scenarios_file: str) -
         )
     if state.run_id == options.run_id:
         return "go_on"
+    if options.restart:
+        return "begin_anew"
     if state.status == "complete":
         if options.resume:
             return "read"
         raise TargetError(
             f"the evaluation {state.eval_name!r} is complete, and is not overwritten: give this one another "
-            "name with --mcpeval-name (--mcpeval-resume shows its results again)"
+            "name with --mcpeval-name, show its results again with --mcpeval-resume, or begin anew with "
+            "--mcpeval-restart, which keeps its files"
         )
-    if options.restart:
-        return "begin_anew"
     if options.resume:
         return "begin" if state.status in BEFORE_EXECUTION else "resume"
     if state.status == "scoped":

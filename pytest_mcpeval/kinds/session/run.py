@@ -26,6 +26,7 @@ from pytest_mcpeval.kinds.session.state import (
     seconds_between,
 )
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, read_entries
+from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 
@@ -74,17 +75,18 @@ class EvaluationRun:
             yield self._file
 
     def _open(self, around: Surroundings) -> StateFile:
-        file = StateFile.read(self.folder.state) if self.folder.state.is_file() else None
+        file = self._read()
         if self._file is not None and file is not None:
             if any(entry.status == "running" for entry in file.state.execution):
                 # Whoever began it held the lock, and has died since this process last looked.
                 self._take_over(file, around, again=False)
             return file
+        if file is None:
+            self._refuse_leftovers()
         decision = opening(None if file is None else file.state, self.options, self.suite.key)
         if decision == "begin_anew":
             self.folder.set_aside()
         if file is None or decision in ("begin", "begin_anew"):
-            self._refuse_leftovers()
             return self._begin(around, file if decision == "begin" else None)
         if decision == "read":
             self._require_same_scenarios(file.state)
@@ -93,12 +95,27 @@ class EvaluationRun:
             self._take_over(file, around, again=decision == "resume")
         return file
 
+    def _read(self) -> StateFile | None:
+        """The state on disk; None without one, or where one that cannot be read is to be begun anew."""
+        if not self.folder.state.is_file():
+            return None
+        try:
+            return StateFile.read(self.folder.state)
+        except DataFileError:
+            if self.options.restart and self._file is None:
+                self.folder.set_aside()
+                return None
+            raise
+
     def _refuse_leftovers(self) -> None:
         left = [path.name for path in self.folder.of_evaluation if path.is_file() and path.stat().st_size]
-        if left:
+        if left and self.options.restart:
+            self.folder.set_aside()
+        elif left:
             raise TargetError(
                 f"{self.folder.relative(self.folder.path)} holds {' and '.join(left)} of an evaluation whose "
-                "state.json is gone: name another evaluation with --mcpeval-name, or remove the folder"
+                "state.json is gone: name another evaluation with --mcpeval-name, keep the files and begin "
+                "anew with --mcpeval-restart, or remove the folder"
             )
 
     def _begin(self, around: Surroundings, earlier: StateFile | None) -> StateFile:
@@ -239,7 +256,7 @@ def _redacted(data: Any) -> Any:
 
 def _way_out(state: State) -> str:
     if state.status == "complete":
-        return "begin another one with --mcpeval-name"
+        return "begin another one with --mcpeval-name, or this one anew with --mcpeval-restart"
     return "begin it anew with --mcpeval-restart"
 
 

@@ -117,10 +117,13 @@ def _may_be_called(number: int, target: str, file: StateFile, talk: Conversation
     return False
 
 
-def with_derived(proposals: Sequence[Proposal], tools: Mapping[str, Sequence[Manifest]]) -> list[Proposal]:
+def with_derived(
+    proposals: Sequence[Proposal], tools: Mapping[str, Sequence[Manifest]], file: StateFile
+) -> list[Proposal]:
     """The scenarios of a person, and behind them as many derived ones as there is room for."""
     room = MOST_SCENARIOS - len(proposals)
-    found = derive(tools, [one.description for one in proposals], room)
+    read_only = [name for name, disposition in _dispositions(file).items() if disposition == "read_only"]
+    found = derive(tools, [one.description for one in proposals], room, read_only)
     return [*proposals, *(Proposal(one.description, "derived", one.targets_mcps, one.note) for one in found)]
 
 

@@ -112,13 +112,12 @@ def _command(words: list[str], model: CriticModel, request: CriticRequest) -> st
 
 
 def _function(model: CriticModel, request: CriticRequest, fixtures: Mapping[str, Any]) -> str:
-    signature = Signature("critic", "review", "prompt", _arguments, _text)
     target: Target
     if model.fixture is not None:
-        target = FixtureTarget(signature, model.fixture, fixtures[model.fixture], model.timeout)
+        target = FixtureTarget(SIGNATURE, model.fixture, fixtures[model.fixture], model.timeout)
     else:
         assert model.python is not None, "the settings have one way"
-        target = PythonTarget(signature, model.python, Path(model.directory), model.timeout)
+        target = PythonTarget(SIGNATURE, model.python, Path(model.directory), model.timeout)
     try:
         target.open()
         found = target.ask({"prompt": f"{INSTRUCTIONS}\n{request.prompt}"})
@@ -137,6 +136,9 @@ def _text(found: Any) -> str:
     if not isinstance(found, str):
         raise AnswerError("answer", f"expected Markdown as a text, found {shown(found)}")
     return found
+
+
+SIGNATURE = Signature("critic", "review", "prompt", _arguments, _text)
 
 
 def _language_model(model: CriticModel, request: CriticRequest) -> str:

@@ -35,12 +35,12 @@ def run_agent(model: AgentModel, task: str, toolbox: Toolbox, fixtures: Mapping[
 def _target(model: AgentModel, toolbox: Toolbox, fixtures: Mapping[str, Any]) -> PythonTarget | FixtureTarget:
     seconds = max(0.1, toolbox.seconds_left)
     if model.python is not None:
-        return PythonTarget(_SIGNATURE, model.python, Path(model.directory), seconds)
+        return PythonTarget(SIGNATURE, model.python, Path(model.directory), seconds)
     assert model.fixture is not None
     if model.fixture not in fixtures:
         reason = "a pytest fixture has a value in a test only"
         raise TargetStartError("agent", f"fixture:{model.fixture}", reason)
-    return FixtureTarget(_SIGNATURE, model.fixture, fixtures[model.fixture], seconds)
+    return FixtureTarget(SIGNATURE, model.fixture, fixtures[model.fixture], seconds)
 
 
 def _arguments(request: Request) -> tuple[Any, ...]:
@@ -57,7 +57,7 @@ def _answer(returned: Any) -> str:
         raise AnswerError("answer", f"returned {kind}, expected a text, JSON data or nothing") from None
 
 
-_SIGNATURE = Signature("agent", "run", "task, toolbox", _arguments, _answer)
+SIGNATURE = Signature("agent", "run", "task, toolbox", _arguments, _answer)
 
 
 def _run_function(target: PythonTarget | FixtureTarget, task: str, toolbox: Toolbox) -> Account:
