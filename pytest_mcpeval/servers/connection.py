@@ -11,7 +11,7 @@ from pytest_mcpeval.interruptible import result_of
 from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import CallError, ServerStartError
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.servers.tools import Tool
+from pytest_mcpeval.servers.tools import Prompt, Tool
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -115,14 +115,23 @@ class Connection:
         return not self._session.suspect
 
     def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        any_name: bool = False,
     ) -> Response:
         """Call a tool; ``timeout`` is in seconds.
+
+        With ``any_name``, a tool that the server does not list is rejected in the server's own words.
 
         Raises:
             CallError: No answer that could be judged. A tool's own error is a response with ``is_error``.
         """
-        return self._wait(self.start_tool(name, arguments, timeout=timeout), timeout)
+        from pytest_mcpeval.servers import calls
+
+        return self._wait(self._start(calls.call_tool, name, arguments, timeout, any_name), timeout)
 
     def start_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
@@ -172,15 +181,39 @@ class Connection:
 
         return self._start(calls.get_prompt, name, arguments, timeout)
 
-    def list_tools(self, *, timeout: float = DEFAULT_TIMEOUT) -> list[Tool]:
-        """All tools of the server, asked for once per connection.
+    def list_tools(self, *, timeout: float = DEFAULT_TIMEOUT, fresh: bool = False) -> list[Tool]:
+        """All tools of the server, asked for once per connection, again when the server says that they
+        changed, and with ``fresh`` in any case.
 
         Raises:
-            CallError: The server did not list them.
+            CallError: The server did not list them, or its list has no end.
         """
         from pytest_mcpeval.servers import calls
 
-        return list(self._wait(self._start(calls.list_tools, timeout), timeout))
+        session = self._session
+        if session.tools is not None and not session.tools_changed and not fresh:
+            return list(session.tools)
+        return list(self._wait(self._start(calls.list_tools, timeout, fresh), timeout))
+
+    def list_prompts(self, *, timeout: float = DEFAULT_TIMEOUT) -> list[Prompt]:
+        """All prompts of the server.
+
+        Raises:
+            CallError: The server did not list them, or its list has no end.
+        """
+        from pytest_mcpeval.servers import calls
+
+        return list(self._wait(self._start(calls.list_prompts, timeout), timeout))
+
+    def list_resources(self, *, timeout: float = DEFAULT_TIMEOUT) -> tuple[list[str], list[str]]:
+        """The URIs of all resources of the server, and all its templates of such URIs.
+
+        Raises:
+            CallError: The server did not list them, or its list has no end.
+        """
+        from pytest_mcpeval.servers import calls
+
+        return self._wait(self._start(calls.list_resources, timeout), timeout)
 
     def output_schema(self, tool: str, *, timeout: float = DEFAULT_TIMEOUT) -> Mapping[str, Any] | None:
         """The JSON Schema the server declares for a tool's structured content, if any.

@@ -70,8 +70,7 @@ def parse_json(text: str, *, with_nan: bool = False) -> Any:
 def json_answer(response: Response, *, with_nan: bool = False) -> Any:
     """The JSON value of a response: its structured content, or its text when there is none.
 
-    Structured content that only wraps the text (``{"result": "[1, 2]"}``, as Python servers send it for a
-    tool that returns a text) gives way to an array or object in that text. ``with_nan`` is
+    Structured content that only wraps what the text says gives way to it: see `unwrapped`. ``with_nan`` is
     as for `parse_json`.
 
     Raises:
@@ -79,13 +78,38 @@ def json_answer(response: Response, *, with_nan: bool = False) -> Any:
     """
     if response.structured is None:
         return parse_json(response.text, with_nan=with_nan)
-    if response.structured != {"result": response.text}:
-        return response.structured
+    value = unwrapped(response)
+    if not isinstance(value, str) or value is response.structured:
+        return value
     try:
-        inner = parse_json(response.text, with_nan=with_nan)
+        return parse_json(value, with_nan=with_nan)
     except ValueError:
-        return response.structured
-    return inner if isinstance(inner, (dict, list)) else response.structured
+        return value
+
+
+def unwrapped(response: Response) -> Any:
+    """The structured content of a response, without ``{"result": …}`` where that only wraps the text.
+
+    Python servers put it around what a tool returns that is no object: a text, a number, a list, or nothing.
+    Then the text is what is in it: a text as it is, the members of a list one after the other, anything else
+    as JSON. A tool that returns ``{"result": …}`` itself has it in its text as well.
+    """
+    structured = response.structured
+    if not isinstance(structured, dict) or list(structured) != ["result"]:
+        return structured
+    value = structured["result"]
+    said = "".join(response.text.split())
+    as_json = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    ways = ("".join(_members_as_texts(value).split()), "".join(as_json.split()))
+    return value if said in ways else structured
+
+
+def _members_as_texts(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(map(_members_as_texts, value))
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _no_constant(name: str) -> Any:

@@ -44,7 +44,8 @@ class Session:
     ``definition`` has its variables expanded, ``shown_url`` is its URL before that. ``in_process`` is the
     server object of a ``module`` definition. ``suspect`` says that the last call went so wrong that the
     server should be asked for a sign of life; ``dead`` that the session is of no more use, and ``failure``
-    why, if known; ``ended`` that nothing of it is left.
+    why, if known; ``ended`` that nothing of it is left. ``tools`` are those the server listed last, and
+    ``tools_changed`` says that it announced others since.
     """
 
     def __init__(
@@ -60,6 +61,8 @@ class Session:
         self.failure: BaseException | None = None
         self.client: Client | None = None
         self.tools: tuple[Tool, ...] | None = None
+        self.tools_changed = False
+        self.listing = anyio.Lock()
         self._in_process = in_process
         self._connected_at = 0
         self.ended = anyio.Event()
@@ -90,9 +93,7 @@ class Session:
         with anyio.CancelScope() as scope:
             scope.deadline = anyio.current_time() + self.definition.start_timeout
             self.exchange.give_up = scope if self.definition.transport == "sse" else None
-            client = Client(
-                self._server(), cache=None, message_handler=self.garbage.observe, client_info=_CLIENT
-            )
+            client = Client(self._server(), cache=None, message_handler=self._observe, client_info=_CLIENT)
             async with client, anyio.create_task_group() as self._tasks:
                 scope.deadline = math.inf
                 self.exchange.give_up = None
@@ -103,6 +104,11 @@ class Session:
                 self._tasks.cancel_scope.cancel()
         if not ready.done():
             raise HandshakeTimeoutError
+
+    async def _observe(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self.tools_changed = True
+        await self.garbage.observe(message)
 
     def _server(self) -> Any:
         definition = self.definition

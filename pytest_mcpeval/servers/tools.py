@@ -1,13 +1,16 @@
-"""A tool as a server lists it."""
+"""What a server lists: its tools and prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import mcp_types
+
+_NAMES_SHOWN = 12
 
 
 @dataclass(frozen=True)
@@ -38,3 +41,24 @@ class Tool:
             annotations,
             tool.title or "",
         )
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt of a server. ``arguments`` maps the names of its arguments to whether they are required."""
+
+    name: str
+    arguments: Mapping[str, bool]
+
+    @classmethod
+    def of(cls, prompt: mcp_types.Prompt) -> Prompt:
+        """The prompt that mcp parsed."""
+        return cls(prompt.name, {found.name: bool(found.required) for found in prompt.arguments or ()})
+
+
+def unlisted(server: str, what: str, name: str, known: Collection[str]) -> str:
+    """That a server does not list a ``what`` of this name, and which names it has."""
+    near = difflib.get_close_matches(name, known, 3, 0.5)
+    listed = ", ".join(sorted(known)[:_NAMES_SHOWN]) or f"no {what}s at all"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {listed}"
+    return f"server {server!r} has no {what} {name[:80]!r}: {hint}"

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.servers import Connections, ServerDefinition
 from pytest_mcpeval.servers.response import Response
 from tests.collection.runtimes import runtime_at
 from tests.support import Project
@@ -298,18 +300,16 @@ def test_json_in_a_text_that_is_wrapped_is_seen_by_checks_and_captures(runtime: 
 
 
 @pytest.mark.parametrize("value", [7, "x", None])
-def test_a_wrapped_text_that_holds_no_array_or_object_stays_under_result(
-    runtime: Runtime, value: Any
-) -> None:
+def test_what_is_wrapped_is_found_under_result_as_well(runtime: Runtime, value: Any) -> None:
     check = {"type": "json_path", "path": "$.result", "value_type": "string"}
-    step = {"tool": "wrapped", "input": {"value": value}, "expected": {"validations": [check]}}
+    bare = {"type": "equals", "path": "$", "value": value}
+    step = {"tool": "wrapped", "input": {"value": value}, "expected": {"validations": [check, bare]}}
     sample = sample_of(runtime, {**step, "capture": {"id": "$.result"}})
     assert sample.outcome == "passed", sample
 
 
 @pytest.mark.parametrize(
-    "structured",
-    [{"result": "[1]", "more": 1}, {"results": "[1]"}, {"result": "[2]"}, {"result": [1]}],
+    "structured", [{"result": "[1]", "more": 1}, {"results": "[1]"}, {"result": "[2]"}, {"result": [2]}]
 )
 def test_other_structured_content_is_what_counts(structured: Any) -> None:
     check = BUILTIN.parse({"type": "equals", "value": structured, "path": "$"})
@@ -397,3 +397,58 @@ tests:
         "needs the environment variable NO_SUCH, which is not set: set it, or write ${env.NO_SUCH:-default}"
     )
     assert str(raised.value) == f"datasets/a.yaml:5: {advice}\ndatasets/a.yaml:10: {advice}"
+
+
+# Of a tool that returns a text: the text, and its JSON. Of others: the type, what it returns, its JSON.
+RETURNS: list[tuple[str, str, Any]] = [
+    ("str", "'5'", 5),
+    ("str", "'hello'", "hello"),
+    ("str", "'true'", True),
+    ("str", "'[1, 2]'", [1, 2]),
+    ("str", "'{\"result\": 1}'", {"result": 1}),
+    ("int", "5", 5),
+    ("float", "1.5", 1.5),
+    ("bool", "False", False),
+    ("list[int]", "[1, 2]", [1, 2]),
+    ("list[int]", "[]", []),
+    ("list[str]", "['a', 'b c']", ["a", "b c"]),
+    ("list[dict[str, int]]", "[{'a': 1}, {'a': 2}]", [{"a": 1}, {"a": 2}]),
+    ("list[list[int]]", "[[1], [2, 3]]", [[1], [2, 3]]),
+    ("str | None", "None", None),
+    ("int | None", "7", 7),
+    ("list[int] | None", "None", None),
+    ("dict[str, int]", "{'result': 5}", {"result": 5}),
+    ("dict[str, int]", "{'other': 5}", {"other": 5}),
+]
+
+
+def test_all_checks_see_what_a_tool_returned(tmp_path: Path) -> None:
+    """Structured content is `{"result": …}` where that is no object, and gives way to what is in it."""
+    functions = [
+        f"@server.tool()\ndef tool_{number}() -> {kind}:\n    return {value}\n"
+        for number, (kind, value, _) in enumerate(RETURNS)
+    ]
+    text = 'from mcp.server import MCPServer\n\nserver = MCPServer("returns", log_level="ERROR")\n'
+    (tmp_path / "returning.py").write_text("\n".join([text, *functions]), encoding="utf-8")
+    server = ServerDefinition("returns", "module", module="returning:server", directory=tmp_path)
+    with Connections() as connections:
+        connection = connections.get(server)
+        connection.list_tools()
+        for number, (kind, _, value) in enumerate(RETURNS):
+            response = connection.call_tool(f"tool_{number}")
+            rules: list[dict[str, Any]] = [
+                {"type": "equals", "value": value},
+                {"type": "equals", "value": value, "path": "$"},
+                {"type": "json_path", "path": "$", "equals": value},
+                {"type": "matches_schema", "schema": {"const": value}},
+                {"type": "matches_schema", "output_schema": True},
+            ]
+            if isinstance(value, list):
+                rules.append({"type": "max_results", "count": len(value)})
+                rules.append({"type": "json_path", "path": "$[*]", "count": len(value)})
+            if not isinstance(value, dict):
+                rules.append({"type": "json_path", "path": "$.result"})
+                rules.append({"type": "json_path", "path": "$.result", "source": "structured"})
+            checks = [BUILTIN.parse(rule).evaluate(response) for rule in rules]
+            assert all(check.passed for check in checks), (kind, response, checks)
+            assert capture(response, "$") == value

@@ -133,6 +133,7 @@ tests:
   - id: unknown-resource
     steps:
       - resource: nothing://at-all
+        expect_rejection: true
         expected: {validations: [{type: is_error, contains: unknown resource}]}
       - tool: docs_ask
         input: {question: still there}
@@ -140,15 +141,21 @@ tests:
   - id: unknown-tool
     tool: docs_nothing
     input: {}
+    expect_rejection: true
     expected: {validations: [{not: {type: not_error}}, {type: contains, value: docs_nothing}]}
   - id: other-words
     tool: docs_nothing
     input: {}
+    expect_rejection: true
     expected: {validations: [{type: is_error, contains: no such words}]}
+  - id: own-error
+    tool: docs_load
+    input: {id: none}
+    expected: {validations: [{type: is_error, contains: docs_load}]}
   - id: not-allowed-for
-    tool: docs_nothing
-    input: {}
-    expected: {validations: [{type: contains, value: docs_nothing}]}
+    tool: docs_load
+    input: {id: none}
+    expected: {validations: [{type: contains, value: docs_load}]}
 """
 
 
@@ -163,7 +170,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     for name, text in suites.items():
         project.write(f"datasets/{name}.yaml", text)
     done = project.run(*request.param, "--mcpeval-report", "report")
-    assert done.last_line.startswith("4 failed, 9 passed in"), done.out
+    assert done.last_line.startswith("4 failed, 10 passed in"), done.out
     return done
 
 
@@ -231,12 +238,12 @@ def test_every_check_is_listed_even_after_a_failure(run: Run) -> None:
 
 def test_a_rejected_call_is_judged_where_a_check_allows_for_an_error(run: Run) -> None:
     found = cases(run, "rejected")
-    assert [case["outcome"] for case in found.values()] == ["passed", "passed", "failed", "failed"]
+    assert [case["outcome"] for case in found.values()] == ["passed", "passed", "failed", "passed", "failed"]
     checks = {
         name: [(c["rule"]["type"], c["status"]) for c in case["checks"]] for name, case in found.items()
     }
-    assert checks["other-words"] == [("is_error", "failed")]
-    assert checks["not-allowed-for"] == [("answered", "failed"), ("contains", "inconclusive")]
+    assert checks["other-words"] == [("rejected", "passed"), ("is_error", "failed")]
+    assert checks["not-allowed-for"] == [("not_error", "failed"), ("contains", "passed")]
     assert "docs_nothing" in answers(run, "rejected", "unknown-tool")[0]
 
 

@@ -23,7 +23,6 @@ FAULTS: dict[str, dict[str, Any]] = {
     "segfaults": {"tool": "segfault", "input": {}},
     "hangs": {"tool": "hang", "input": {}, "timeout": 0.5},
     "half-a-line": {"tool": "half", "input": {}},
-    "unknown-tool": {"tool": "okk", "input": {}},
     "empty": {"tool": "empty", "input": {}, "expected": {"validations": [{"type": "is_error"}]}},
 }
 SURVIVED: dict[str, dict[str, Any]] = {
@@ -36,6 +35,7 @@ SURVIVED: dict[str, dict[str, Any]] = {
         "expected": {"validations": [{"type": "is_error", "contains": "Rate limit"}]},
     },
 }
+UNASKABLE = {"unknown-tool": {"tool": "okk", "input": {}}}
 MODES: dict[str, tuple[str, ...]] = {"serial": (), "n0": ("-n0",), "n2": ("-n2",)}
 
 
@@ -89,9 +89,11 @@ def faults_in(tmp_path_factory: pytest.TempPathFactory) -> RunIn:
     @cache
     def run(mode: str) -> Run:
         project = project_at(tmp_path_factory.mktemp("faults"))
-        define(project, faulty=faulty(project), steady=faulty(project))
+        endless = faulty(project, "endless-list")
+        define(project, faulty=faulty(project), steady=faulty(project), endless=endless)
+        project.suite("endless.json", case("e", WORKS), server="endless")
         cases = []
-        for name, fields in {**FAULTS, **SURVIVED}.items():
+        for name, fields in {**FAULTS, **SURVIVED, **UNASKABLE}.items():
             cases += [case(name, fields), case(f"after-{name}", WORKS)]
         concurrency = 1 if mode == "serial" else 8
         project.suite("faults.json", *cases, server="faulty", concurrency=concurrency)
@@ -116,12 +118,23 @@ def test_after_each_fault_the_next_case_works(faults: Run) -> None:
     assert faults.status == 1
     found = outcomes(faults, "faults.json")
     assert {name for name, outcome in found.items() if outcome == "failed"} == set(FAULTS)
-    assert {name for name, outcome in found.items() if outcome != "failed"} == {
+    assert {name for name, outcome in found.items() if outcome == "error"} == set(UNASKABLE)
+    assert {name for name, outcome in found.items() if outcome == "passed"} == {
         *SURVIVED,
-        *(f"after-{name}" for name in {**FAULTS, **SURVIVED}),
+        *(f"after-{name}" for name in {**FAULTS, **SURVIVED, **UNASKABLE}),
     }
     # And the eight cases of the two other suites.
-    assert faults.last_line.startswith(f"{len(FAULTS)} failed, {len(found) - len(FAULTS) + 8} passed in")
+    passed = len(found) - len(FAULTS) - len(UNASKABLE) + 8
+    assert faults.last_line.startswith(f"{len(FAULTS)} failed, {passed} passed, 2 errors in")
+
+
+def test_a_server_whose_list_has_no_end_cannot_be_asked(faults: Run) -> None:
+    (found,) = faults.report()["suites"]["datasets/endless.json"]["cases"]
+    assert found["outcome"] == "error"
+    words = (
+        "the server does not tell its tools: the server's list of tools has no end: the cursor '1' came twice"
+    )
+    assert words in found["message"]
 
 
 def test_what_a_person_reads_about_each_fault(faults_in: RunIn) -> None:
@@ -130,7 +143,7 @@ def test_what_a_person_reads_about_each_fault(faults_in: RunIn) -> None:
         "answered: the server exited with code 3 during the call of 'exit_3'",
         "answered: the server was killed by SIGSEGV during the call of 'segfault'",
         "answered: the call of 'hang' was not answered within 0.5 s",
-        "answered: server 'faulty' has no tool 'okk': did you mean ok?",
+        "server 'faulty' has no tool 'okk': did you mean ok?",
     ):
         assert faults.line_with(words)
     assert "    the disk is full" in faults.lines

@@ -202,9 +202,32 @@ def test_an_answer_against_the_protocol(connections: Connections, faulty: Define
 
 def test_all_pages_of_tools_are_listed(connections: Connections, faulty: Define) -> None:
     tools = connections.get(faulty()).list_tools()
-    assert len(tools) == 20
+    assert len(tools) == 22
     assert tools[0].name == "ok"
     assert tools[0].input_schema == {"type": "object"}
+
+
+def test_tools_are_listed_once_and_again_when_they_changed(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    for _ in range(2):
+        assert connection.list_tools()
+    assert connection.call_tool("listings").text == "1"
+    connection.call_tool("change_tools")
+    for _ in range(2):
+        assert connection.list_tools()
+    assert connection.call_tool("listings").text == "2"
+    assert connection.list_tools(fresh=True)
+    assert connection.call_tool("listings").text == "3"
+
+
+def test_a_list_whose_cursor_comes_twice_is_an_error(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty("endless-list"))
+    for _ in range(2):
+        with pytest.raises(CallError) as raised:
+            connection.list_tools()
+        assert raised.value.reason == "protocol"
+        assert raised.value.message == "the server's list of tools has no end: the cursor '1' came twice"
+    assert connection.call_tool("ok").text == "ok"
 
 
 def test_an_unknown_tool_names_near_ones(connections: Connections, faulty: Define) -> None:

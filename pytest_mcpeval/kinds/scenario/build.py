@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck, expectation_checks
@@ -41,14 +42,20 @@ class SpecBuilder:
             yield self._step(step, model)
 
     def _step(self, step: StepModel, model: CaseModel) -> Step:
-        timeout = step.timeout or model.timeout or self.settings.timeout
-        checks = tuple(self._checks(step.expected)) if step.expected else ()
+        make = partial(
+            Step,
+            checks=tuple(self._checks(step.expected)) if step.expected else (),
+            timeout=step.timeout or model.timeout or self.settings.timeout,
+            capture=step.capture,
+            expects_rejection=bool(step.expect_rejection),
+            expects_empty=bool(step.expect_empty),
+        )
         if step.tool is not None:
             name = tool_name(step.tool, self.settings) or step.tool
-            return Step("tool", name, self._arguments(step, model), checks, timeout, step.capture)
+            return make("tool", name, self._arguments(step, model))
         if step.resource is not None:
-            return Step("resource", step.resource, {}, checks, timeout, step.capture)
-        return Step("prompt", step.prompt or "", step.input, checks, timeout, step.capture)
+            return make("resource", step.resource, {})
+        return make("prompt", step.prompt or "", step.input)
 
     def _arguments(self, step: StepModel, model: CaseModel) -> Mapping[str, Any]:
         send = self.settings.send_project if model.send_project is None else model.send_project
@@ -75,6 +82,8 @@ def steps_of(model: CaseModel) -> Sequence[StepModel]:
         expected=model.expected,
         capture={},
         timeout=None,
+        expect_rejection=model.expect_rejection,
+        expect_empty=model.expect_empty,
     )
     return [only]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_mcpeval.kinds.scenario.checks import JudgementError
-from pytest_mcpeval.kinds.scenario.checks.json_values import json_of
+from pytest_mcpeval.kinds.scenario.checks.json_values import json_at
 from pytest_mcpeval.servers.response import Response
 
 
@@ -30,7 +30,7 @@ def capture(response: Response, path: str) -> Any:
     import jsonpath
 
     try:
-        data = json_of(response)
+        data = json_at(path, response)
     except JudgementError:
         raise LookupError("the answer has no structured content and its text is not JSON") from None
     found = jsonpath.findall(path, data)

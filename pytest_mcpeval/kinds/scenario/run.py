@@ -10,11 +10,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.kinds.scenario.askable import Unaskable, unlisted_resource, why_unaskable
 from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import (
     CheckRegistry,
     ParsedCheck,
     allows_error,
+    implied,
     response_metadata,
 )
 from pytest_mcpeval.kinds.scenario.placeholders import environment, filled, with_values
@@ -38,7 +40,8 @@ class Answer:
 
     ``arguments`` are those sent, with values filled in; ``values`` are those known after this step, captured
     ones and environment variables; ``capture_problems`` maps the names that could not be captured to the
-    reason. ``connection`` is what an unanswered call was made on.
+    reason. ``connection`` is what an unanswered call was made on. ``unaskable`` says why a call was
+    not made, or does not count.
     """
 
     arguments: Mapping[str, Any]
@@ -48,6 +51,7 @@ class Answer:
     capture_problems: Mapping[str, str] = field(default_factory=dict)
     stderr_tail: str = ""
     connection: Connection | None = None
+    unaskable: Unaskable | None = None
 
     @property
     def may_be_harmed(self) -> bool:
@@ -73,13 +77,21 @@ def ask(spec: ScenarioSpec, connection: Connection) -> list[Answer]:
 
 
 def _call(step: Step, values: dict[str, Any], connection: Connection) -> Answer:
-    """The answer of one step; a rejected call is an error to judge, where a check allows for one."""
+    """The answer of one step; a rejected call is an error to judge, where the step allows for one."""
     arguments = _arguments(step, values)
+    name = text_of(filled(step.name, values)) if step.target == "resource" else step.name
     started = perf_counter()
     try:
-        response = _response(step, arguments, values, connection)
+        if (problem := why_unaskable(step, name, arguments, connection)) is not None:
+            return Answer(arguments, unaskable=problem)
+        started = perf_counter()
+        response = _response(step, name, arguments, connection)
     except CallError as error:
-        if not error.is_rejection or not allows_error(step.checks):
+        if error.is_rejection and step.target == "resource" and not step.expects_rejection:
+            problem = unlisted_resource(name, connection, step.timeout)
+            if problem is not None:
+                return Answer(arguments, unaskable=problem)
+        if not error.is_rejection or not (step.expects_rejection or allows_error(step.checks)):
             return Answer(arguments, error=error, stderr_tail=error.stderr_tail, connection=connection)
         response = Response(error.message, is_error=True, latency_ms=(perf_counter() - started) * 1000)
     problems: dict[str, str] = {}
@@ -98,21 +110,13 @@ def _arguments(step: Step, values: Mapping[str, Any]) -> Mapping[str, Any]:
     return {k: text_of(v) for k, v in arguments.items()} if step.target == "prompt" else arguments
 
 
-def _response(
-    step: Step, arguments: Mapping[str, Any], values: Mapping[str, Any], connection: Connection
-) -> Response:
+def _response(step: Step, name: str, arguments: Mapping[str, Any], connection: Connection) -> Response:
     if step.target == "resource":
-        return connection.read_resource(text_of(filled(step.name, values)), timeout=step.timeout)
+        return connection.read_resource(name, timeout=step.timeout)
     if step.target == "prompt":
-        return connection.get_prompt(step.name, dict(arguments), timeout=step.timeout)
-    if any(_needs_output_schema(check) for check in step.checks):
-        connection.output_schema(step.name)
-    return connection.call_tool(step.name, dict(arguments), timeout=step.timeout)
-
-
-def _needs_output_schema(check: ParsedCheck) -> bool:
-    # Responses carry the schema a tool declares only once the tools were listed.
-    return bool(check.rule.get("outputSchema")) or any(_needs_output_schema(c) for c in check.children)
+        return connection.get_prompt(name, dict(arguments), timeout=step.timeout)
+    any_name = step.expects_rejection
+    return connection.call_tool(name, dict(arguments), timeout=step.timeout, any_name=any_name)
 
 
 def judge(
@@ -121,7 +125,9 @@ def judge(
     """Evaluate every check of every step; steps that were not reached leave theirs inconclusive."""
     spec = case.spec
     checks = [
-        check for number in range(len(spec.steps)) for check in _judged(spec, number, answers, registry)
+        check
+        for number in range(len(spec.steps))
+        for check in _judged(suite, case, number, answers, registry)
     ]
     return Sample(
         suite=suite.key,
@@ -137,12 +143,31 @@ def judge(
 
 
 def _judged(
-    spec: ScenarioSpec, number: int, answers: list[Answer], registry: CheckRegistry
+    suite: Suite[ScenarioSpec],
+    case: Case[ScenarioSpec],
+    number: int,
+    answers: Sequence[Answer],
+    registry: CheckRegistry,
 ) -> Iterator[Check]:
-    several = number + 1 if len(spec.steps) > 1 else None
-    answer = answers[number] if number < len(answers) else None
-    for check in _checks_of(spec.steps[number], answer, registry):
-        yield replace(check, step=several)
+    step, answer = case.spec.steps[number], answers[number] if number < len(answers) else None
+    if answer is not None and answer.unaskable is not None:
+        found = [_not_asked(suite, case, number, answer.unaskable)]
+        found += _unanswered(step.checks, "not asked")
+    else:
+        found = list(_checks_of(step, answer, registry))
+    several = number + 1 if len(case.spec.steps) > 1 else None
+    return (replace(check, step=several) for check in found)
+
+
+def _not_asked(
+    suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], number: int, problem: Unaskable
+) -> Check:
+    row = suite.document.data
+    for key in case.keys:
+        row = row[key]
+    step = ("steps", number) if "steps" in row else ()
+    line = suite.document.line(*case.keys, *step, *problem.keys)
+    return Check({"type": "askable"}, "failed", f"{suite.key}:{line}: {problem.message}")
 
 
 def _checks_of(step: Step, answer: Answer | None, registry: CheckRegistry) -> Iterator[Check]:
@@ -155,7 +180,12 @@ def _checks_of(step: Step, answer: Answer | None, registry: CheckRegistry) -> It
         yield from _unanswered(step.checks, "no answer to judge")
     else:
         checks = [with_values(check, answer.values, registry) for check in step.checks]
-        yield from evaluated(checks, answer.response)
+        yield from evaluated(
+            checks,
+            answer.response,
+            expects_rejection=step.expects_rejection,
+            expects_empty=step.expects_empty,
+        )
         for name, problem in answer.capture_problems.items():
             yield Check({"type": "capture", "name": name}, "failed", f"cannot capture {name!r}: {problem}")
 
@@ -165,18 +195,22 @@ def _unanswered(checks: Iterable[ParsedCheck], reason: str) -> Iterator[Check]:
         yield Check(check.rule, "inconclusive", reason)
 
 
-def evaluated(checks: Iterable[ParsedCheck], response: Response) -> Iterator[Check]:
-    """Every check over one response; an error reported by the tool fails, unless a check allows for it."""
-    parsed = tuple(checks)
-    if response.is_error and not allows_error(parsed):
-        message = f"the tool reported an error: {shortened(response.text.strip(), 200)}"
-        yield Check({"type": "not_error"}, "failed", message)
-    for check in parsed:
-        yield check.evaluate(response)
+def evaluated(
+    checks: Iterable[ParsedCheck],
+    response: Response,
+    *,
+    expects_rejection: bool = False,
+    expects_empty: bool = False,
+) -> Iterator[Check]:
+    """Every check over one response, after those that hold for every answer: see `implied`."""
+    found = [(check, check.evaluate(response)) for check in checks]
+    yield from implied(found, response, expects_rejection=expects_rejection, expects_empty=expects_empty)
+    yield from (judged for _, judged in found)
 
 
 def _outcome(spec: ScenarioSpec, checks: list[Check], answers: list[Answer]) -> Outcome:
-    if any(answer.error is not None and answer.error.is_incident for answer in answers):
+    incidents = (answer.error is not None and answer.error.is_incident for answer in answers)
+    if any(incidents) or any(answer.unaskable is not None for answer in answers):
         return "error"
     if all(check.passed for check in checks):
         return "passed"

@@ -77,6 +77,12 @@ def step_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> s
         return f"needs exactly one of `tool`, `resource` or `prompt`, and has {found}"
     if given.get("resource") is not None and given.get("input"):
         return "a resource takes no `input`; put its parameters into the URI"
+    return _contradiction(given)
+
+
+def _contradiction(given: Mapping[str, Any]) -> str | None:
+    if given.get("expect_rejection") and given.get("expect_empty"):
+        return "has both `expect_rejection` and `expect_empty`: a rejection says something; remove one"
     return None
 
 
@@ -84,12 +90,13 @@ def case_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> s
     """What is wrong with the keys of a case taken together; None stands for a key that is not there."""
     single = ("tool", "input", "expected")
     if given.get("steps") is not None:
-        both = next((name for name in single if given.get(name) is not None), None)
+        of_a_call = (*single, "expect_rejection", "expect_empty")
+        both = next((name for name in of_a_call if given.get(name) is not None), None)
         return both and f"has both `steps` and `{both}`; move `{both}` into a step"
     missing = " and ".join(f"`{name}`" for name in single if given.get(name) is None)
     if says_what_lacks and missing:
         return f"lacks {missing} (or give `steps` instead of `tool`, `input` and `expected`)"
-    return None
+    return _contradiction(given)
 
 
 class StepModel(_Model):
@@ -102,6 +109,8 @@ class StepModel(_Model):
     expected: ExpectedModel | None = None
     capture: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text] = {}
     timeout: Seconds | None = None
+    expect_rejection: bool | None = None
+    expect_empty: bool | None = None
 
     @model_validator(mode="after")
     def _has_one_target(self) -> StepModel:
@@ -129,6 +138,8 @@ class CaseModel(_Model):
     timeout: Seconds | None = None
     send_project: bool | None = None
     fixtures: list[FixtureName] = Field(default_factory=list)
+    expect_rejection: bool | None = None
+    expect_empty: bool | None = None
     marks: MarksModel = MarksModel()
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ class Step:
     """One call. ``name`` is the tool's or prompt's name on the server, or the resource's URI.
 
     ``capture`` maps a name to the JSONPath of the value that later steps see as ``${name}``.
+    ``expects_rejection``: what is sent is invalid on purpose. ``expects_empty``: the answer has no content.
     """
 
     target: Literal["tool", "resource", "prompt"]
@@ -24,6 +25,8 @@ class Step:
     checks: tuple[ParsedCheck, ...]
     timeout: float
     capture: Mapping[str, str] = field(default_factory=dict)
+    expects_rejection: bool = False
+    expects_empty: bool = False
 
     @property
     def texts(self) -> list[Any]:

@@ -119,6 +119,33 @@ def test_not_turns_one_check_round() -> None:
         expect.not_.contains("zkapp")
 
 
+NEGATIVE: list[Callable[[Expect], Expect]] = [
+    lambda expect: expect.not_.contains("solana"),
+    lambda expect: expect.any_of({"type": "has_citation"}, {"not": {"type": "contains", "value": "solana"}}),
+    lambda expect: expect.max_latency_ms(5),
+    lambda expect: expect.not_.not_.not_.contains("solana"),
+]
+
+
+@pytest.mark.parametrize("judge", NEGATIVE, ids=range(len(NEGATIVE)))
+def test_what_is_negative_lets_no_error_by(judge: Callable[[Expect], Expect]) -> None:
+    with pytest.raises(CheckFailed, match="✗ not_error: the tool reported an error: no such project"):
+        judge(Expect(ERROR))
+    with pytest.raises(CheckFailed, match="✗ not_error"), Expect(ERROR).all() as expect:
+        judge(expect)
+    judge(Expect(ERROR).is_error("such project"))
+    with Expect(ERROR).all() as expect:
+        judge(expect).is_error()
+
+
+@pytest.mark.parametrize("judge", NEGATIVE, ids=range(len(NEGATIVE)))
+@pytest.mark.parametrize("text", ["", " \n", "[]", "{}", '""', "null"])
+def test_what_is_negative_passes_no_empty_answer(judge: Callable[[Expect], Expect], text: str) -> None:
+    with pytest.raises(CheckFailed, match="✗ has_content: the answer has no content"):
+        judge(Expect(Response(text)))
+    judge(Expect(Response(text)).equals(text))
+
+
 def test_all_collects() -> None:
     expect = Expect(RESPONSE).contains("zkapp")
     with pytest.raises(CheckFailed) as caught, expect.all(), expect.all():

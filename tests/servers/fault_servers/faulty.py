@@ -22,6 +22,8 @@ class RejectedError(Exception):
     """Answered as a JSON-RPC error; its argument is the code."""
 
 
+START = sys.argv[1] if len(sys.argv) > 1 else ""
+
 _output = threading.Lock()
 
 
@@ -156,11 +158,26 @@ def cancelled(_: Result) -> Result:
     return text(str(len(_cancelled)))
 
 
+_listings: list[Result] = []
+
+
+def listings(_: Result) -> Result:
+    """How many times the tools were listed."""
+    return text(str(len(_listings)))
+
+
+def change_tools(_: Result) -> Result:
+    """Announces other tools."""
+    write({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    return text("changed")
+
+
 TOOLS: dict[str, Callable[[Result], Result]] = {
     tool.__name__: tool
     for tool in (
         ok, pid, exit_3, segfault, hang, garbage, half, huge, flood, fails, broken_promise, malformed, mixed,
         environment, leave_grandchild, announce, meet, cancelled, rejects, empty,
+        listings, change_tools,
     )
 }  # fmt: skip
 # These block; every other tool is answered in order, by the one thread that reads.
@@ -172,10 +189,14 @@ def listed(params: Result) -> Result:
     """One tool per page, so that a listing has many pages."""
     names = list(TOOLS)
     index = int(params.get("cursor", 0))
+    if index == 0:
+        _listings.append(params)
     tool: Result = {"name": names[index], "description": "misbehaves", "inputSchema": {"type": "object"}}
     if names[index] == "broken_promise":
         tool["outputSchema"] = SCHEMA
     page: Result = {"tools": [tool]}
+    if START == "endless-list":
+        return page | {"nextCursor": str((index + 1) % 3)}
     return page | ({"nextCursor": str(index + 1)} if index + 1 < len(names) else {})
 
 
@@ -242,4 +263,4 @@ def start(how: str) -> None:
 
 
 if __name__ == "__main__":
-    start(sys.argv[1] if len(sys.argv) > 1 else "")
+    start(START)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from .builtin import BUILTIN
 from .expect import CheckFailed, Expect
 from .expectations import expectation_checks
+from .implied import allows_error, asks_for_error, asks_for_nothing, has_content, implied
 from .metadata import Metadata, response_metadata
 from .parameters import NoParameters, Parameters, SpecProblem
-from .protocol import allows_error
 from .registry import CheckGroup, CheckRegistry, CheckSpecError, CheckType, ParsedCheck, check_type
 from .shorthand import rule_of_keyword
 from .verdict import JudgementError, Verdict, failed, inconclusive, judged, passed
@@ -28,9 +28,13 @@ __all__ = [
     "SpecProblem",
     "Verdict",
     "allows_error",
+    "asks_for_error",
+    "asks_for_nothing",
     "check_type",
     "expectation_checks",
     "failed",
+    "has_content",
+    "implied",
     "inconclusive",
     "judged",
     "passed",

@@ -11,8 +11,9 @@ from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.text import visible
 
 from .builtin import BUILTIN
+from .implied import implied
 from .json_values import Source
-from .registry import CheckRegistry
+from .registry import CheckRegistry, ParsedCheck
 from .verdict import shortened
 
 MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
@@ -60,6 +61,8 @@ class Expect:
 
     Every check is recorded in ``checks``. One that does not pass raises `CheckFailed` at once; inside
     ``with expect.all():`` they are all evaluated first. A check written wrongly raises `CheckSpecError`.
+    As in data files, a tool's error passes nothing unless ``is_error()`` asks for it first, and an answer
+    without content passes nothing that is negative unless ``equals("")`` does.
     """
 
     def __init__(self, response: Response, registry: CheckRegistry = BUILTIN) -> None:
@@ -70,6 +73,7 @@ class Expect:
             )
         self.response = response
         self.checks: list[Check] = []
+        self._judged: list[tuple[ParsedCheck, Check]] = []
         self._registry = registry
         self._collecting = False
 
@@ -87,7 +91,7 @@ class Expect:
             yield self
         finally:
             self._collecting = outer
-        self._raise_for(self.checks[start:])
+        self._raise_for(start)
 
     def check(self, type_: str, **parameters: Any) -> Expect:
         """Any check by its name, also one that was registered by a hook."""
@@ -96,9 +100,11 @@ class Expect:
     def rule(self, rule: Mapping[str, Any]) -> Expect:
         """A check as it is written in data files."""
         __tracebackhide__ = True
-        check = self._registry.parse(rule).evaluate(self.response)
+        parsed = self._registry.parse(rule)
+        check = parsed.evaluate(self.response)
         self.checks.append(check)
-        self._raise_for([check])
+        self._judged.append((parsed, check))
+        self._raise_for(len(self.checks) - 1)
         return self
 
     def contains(self, value: str, *, case_sensitive: bool = False) -> Expect:
@@ -205,10 +211,15 @@ class Expect:
         """All of these rules, written as in data files, hold."""
         return self.rule({"type": "all_of", "checks": list(rules)})
 
-    def _raise_for(self, checks: Sequence[Check]) -> None:
+    def _raise_for(self, start: int) -> None:
         __tracebackhide__ = True
-        wrong = [check for check in checks if not check.passed]
-        if wrong and not self._collecting:
+        if self._collecting:
+            return
+        wrong = [check for check in self.checks[start:] if not check.passed]
+        if not wrong:
+            wrong = list(implied(self._judged, self.response))
+            self.checks += wrong
+        if wrong:
             raise CheckFailed(wrong, self.response)
 
 

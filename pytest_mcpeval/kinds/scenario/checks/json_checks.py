@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from pytest_mcpeval.servers.response import Response
 
-from .json_values import PathText, Source, json_equal, json_of, nodes, shown
+from .json_values import PathText, Source, json_at, json_equal, json_of, nodes, shown
 from .metadata import trimmed
 from .operators import CASE_SENSITIVE, OPERATORS, is_number
 from .parameters import Parameters
@@ -80,9 +80,8 @@ def equals(parameters: Equals, response: Response) -> Verdict:
     """
     expected = parameters.value
     if parameters.path is not None:
-        return _judge_nodes(
-            nodes(parameters.path, json_of(response, parameters.source)), parameters.path, expected
-        )
+        value = json_at(parameters.path, response, parameters.source)
+        return _judge_nodes(nodes(parameters.path, value), parameters.path, expected)
     if isinstance(expected, str) and parameters.source != "structured":
         return _judge_text(trimmed(response.text), trimmed(expected))
     found = json_of(response, parameters.source)
@@ -94,30 +93,34 @@ def equals(parameters: Equals, response: Response) -> Verdict:
 def json_path(parameters: JsonPathCheck, response: Response) -> Verdict:
     """The values that `path` (JSONPath, RFC 9535) selects in the JSON of the response satisfy all operators.
 
-    JSON is the structured content, or the text when there is none, or when the structured content only wraps
-    it: `{"result": "[1, 2]"}`. `source` picks one. Without operators at least one value must exist. `match`
-    says which values must satisfy the operators: `all` (default; at least one must exist), `any`, or the
-    `first`. Operators: `exists`, `count` (of selected values), `equals`, `not_equals`, `contains` (part of a
-    text, member of an array, key of an object), `matches` (regular expression, as in `matches_regex`), `gt`,
-    `gte`, `lt`, `lte` (numbers with numbers, texts with texts), `in`, `value_type`, `length`, `min_length`,
-    `max_length` (of texts, arrays and objects). For `matches`, and for `contains` in a text, upper and lower
-    case are the same unless `caseSensitive` is true; all other operators tell them apart.
+    JSON is the structured content, or the text when there is none. Structured content that only wraps what
+    the text says, as Python servers send it for `-> str`, `-> int` or `-> list`, gives way to what is in it:
+    of `{"result": "5"}` and `{"result": 5}` that is 5, and `$.result` finds it as well. All checks of JSON
+    see the same; `source` picks the text or the structured content as it is.
+
+    Without operators at least one value must exist. `match` says which values must satisfy the operators:
+    `all` (default; at least one must exist), `any`, or the `first`. Operators: `exists`, `count` (of
+    selected values), `equals`, `not_equals`, `contains` (part of a text, member of an array, key of an
+    object), `matches` (regular expression, as in `matches_regex`), `gt`, `gte`, `lt`, `lte` (numbers with
+    numbers, texts with texts), `in`, `value_type`, `length`, `min_length`, `max_length` (of texts, arrays
+    and objects). For `matches`, and for `contains` in a text, upper and lower case are the same unless
+    `caseSensitive` is true; all other operators tell them apart.
     """
-    selected = nodes(parameters.path, json_of(response, parameters.source))
+    found = nodes(parameters.path, json_at(parameters.path, response, parameters.source))
     amount = (
-        f"{parameters.path} selects {len(selected)} value{'' if len(selected) == 1 else 's'}"
-        if selected
+        f"{parameters.path} selects {len(found)} value{'' if len(found) == 1 else 's'}"
+        if found
         else f"nothing at {parameters.path}"
     )
-    details = {"count": len(selected)}
-    if parameters.count is not None and parameters.count != len(selected):
+    details = {"count": len(found)}
+    if parameters.count is not None and parameters.count != len(found):
         return failed(f"{amount}, expected {parameters.count}", details)
     operators = parameters.operators()
     if operators:
-        return _judge_operators(parameters, operators, selected)
+        return _judge_operators(parameters, operators, found)
     if parameters.count is not None:
         return passed(amount, details)
-    return judged(bool(selected) == parameters.exists, amount, details)
+    return judged(bool(found) == parameters.exists, amount, details)
 
 
 def _judge_operators(parameters: JsonPathCheck, operators: dict[str, Any], selected: list[Node]) -> Verdict:

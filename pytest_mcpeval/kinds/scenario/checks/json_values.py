@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -11,7 +12,9 @@ from pytest_mcpeval.servers.response import Response
 
 from .verdict import JudgementError, quoted, shortened
 
-__all__ = ["PathText", "Source", "compile_path", "json_equal", "json_of", "nodes", "shown"]
+__all__ = ["PathText", "Source", "compile_path", "json_at", "json_equal", "json_of", "nodes", "shown"]
+
+WRAPPED = re.compile(r"""\$(?:\.result\b|\[(?:'result'|"result")\])""")
 
 Source = Literal["text", "structured"]
 """Where JSON is read from; by default as `json_answer` says."""
@@ -31,6 +34,19 @@ def json_of(response: Response, source: Source | None = None) -> Any:
         return json_answer(response) if source is None else parse_json(response.text)
     except ValueError as error:
         raise JudgementError(f"the text is not JSON ({error}): {quoted(response.text)}") from None
+
+
+def json_at(path: str, response: Response, source: Source | None = None) -> Any:
+    """The JSON that a path is searched in.
+
+    Where structured content gives way to what it wraps, ``$.result`` leads to that as well.
+
+    Raises:
+        JudgementError: There is no JSON.
+    """
+    value = json_of(response, source)
+    wraps = source is None and isinstance(response.structured, Mapping) and not isinstance(value, Mapping)
+    return response.structured if wraps and WRAPPED.match(path) else value
 
 
 def json_equal(left: Any, right: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import Field
@@ -10,7 +9,7 @@ from pydantic import Field
 from pytest_mcpeval.servers.response import Response
 
 from .parameters import NoParameters, Number, Parameters, Text
-from .registry import ParsedCheck, check_type
+from .registry import check_type
 from .verdict import Verdict, failed, judged, passed, quoted
 
 
@@ -26,8 +25,8 @@ class MaxLatency(Parameters):
 def is_error(parameters: IsError, response: Response) -> Verdict:
     """The tool reports an error; its text contains `contains` when given, in upper or lower case.
 
-    A call that the server rejects with an error of the protocol, such as one of a tool or resource that does
-    not exist, is an error too: the text is then the message.
+    A call that the server rejects with an error of the protocol is an error too, and its text the message.
+    What the case asks must be valid all the same, unless it says `expect_rejection: true`.
     What breaks the protocol, such as a page of HTML, an empty body or an HTTP status alone, is no answer.
     """
     if not response.is_error:
@@ -53,17 +52,3 @@ def max_latency_ms(parameters: MaxLatency, response: Response) -> Verdict:
     fast = latency <= parameters.ms
     message = f"latency {latency:.0f} ms {'≤' if fast else '>'} {parameters.ms} ms"
     return judged(fast, message, {"latencyMs": round(latency, 3)})
-
-
-def allows_error(checks: Iterable[ParsedCheck]) -> bool:
-    """Whether some check expects a tool error: ``is_error``, or a negated ``not_error``, at any depth."""
-    return any(_allows(check, wanted=True) for check in checks)
-
-
-def _allows(check: ParsedCheck, wanted: bool) -> bool:
-    if check.name == "is_error":
-        return wanted
-    if check.name == "not_error":
-        return not wanted
-    inner = wanted if check.name != "not" else not wanted
-    return any(_allows(child, inner) for child in check.children)

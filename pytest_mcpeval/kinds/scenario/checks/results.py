@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pytest_mcpeval.servers.response import Response
 
-from .json_values import PathText, Source, compile_path, json_of, nodes
+from .json_values import PathText, Source, compile_path, json_at, nodes
 from .parameters import Parameters
 from .registry import check_type
 from .verdict import JudgementError, Verdict, inconclusive, judged
@@ -51,7 +51,7 @@ def max_results(parameters: ResultCount, response: Response) -> Verdict:
 
 def _count(parameters: ResultCount, response: Response) -> int | Verdict:
     try:
-        value = json_of(response, parameters.source)
+        value = json_at(parameters.path or "$", response, parameters.source)
     except JudgementError as reason:
         return inconclusive(f"no results to count: {reason}", RECOVERY)
     members = _members(parameters.path, value)

@@ -18,7 +18,8 @@ from .verdict import JudgementError, Verdict, failed, inconclusive, passed, shor
 SHOWN_ERRORS = 10
 
 
-def _problem_of_schema(schema: Mapping[str, Any]) -> str | None:
+def problem_of_schema(schema: Mapping[str, Any]) -> str | None:
+    """Why something is no JSON Schema, or None."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError, ValidationError, best_match
     from jsonschema.validators import validator_for
@@ -32,7 +33,7 @@ def _problem_of_schema(schema: Mapping[str, Any]) -> str | None:
 
 
 def _valid_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    problem = _problem_of_schema(schema)
+    problem = problem_of_schema(schema)
     if problem is not None:
         raise ValueError(f"not a JSON Schema: {problem}")
     return schema
@@ -65,7 +66,7 @@ def matches_schema(parameters: MatchesSchema, response: Response) -> Verdict:
     if response.output_schema is None:
         recovery = "declare an outputSchema in the server, or give schema: {…} here"
         return inconclusive("the server declares no output schema for this tool", recovery)
-    problem = _problem_of_schema(response.output_schema)
+    problem = problem_of_schema(response.output_schema)
     if problem is not None:
         return failed(f"the output schema of the server is not a JSON Schema: {problem}")
     return _judge(json_of(response, "structured"), response.output_schema)

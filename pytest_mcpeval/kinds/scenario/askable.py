@@ -1,0 +1,165 @@
+"""Whether what a step asks is valid: the server lists it, and what is sent fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.kinds.scenario.checks.schemas import problem_of_schema
+from pytest_mcpeval.kinds.scenario.spec import Step
+from pytest_mcpeval.loading.wording import closest
+from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.tools import Prompt, Tool, unlisted
+from pytest_mcpeval.text import shortened
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.servers.connection import Connection
+
+SHOWN_PROBLEMS = 5
+ON_PURPOSE = "(a case that asks for it on purpose says `expect_rejection: true`)"
+TEMPLATE_EXPRESSION = re.compile(r"\{[^{}]*\}")
+
+
+@dataclass(frozen=True)
+class Unaskable:
+    """Why a step asks nothing that can be judged; ``keys`` lead to the mistake within the step."""
+
+    keys: tuple[str | int, ...]
+    message: str
+
+
+def why_unaskable(
+    step: Step, name: str, arguments: Mapping[str, Any], connection: Connection
+) -> Unaskable | None:
+    """The reason not to make the call of a step: it is invalid, or should be and is not.
+
+    Of resources only that they should not be listed: the protocol lets servers have others as well.
+
+    Raises:
+        CallError: The server did not say what it has.
+    """
+    if step.target == "resource":
+        if step.expects_rejection and is_listed(name, connection, step.timeout):
+            return Unaskable(
+                ("expect_rejection",), f"{_valid(step)}: server {connection.name!r} lists {name}"
+            )
+        return None
+    problem = _problem(step, name, arguments, connection, fresh=False)
+    if (problem is not None) != step.expects_rejection:
+        # The list may be out of date.
+        problem = _problem(step, name, arguments, connection, fresh=True)
+    if not step.expects_rejection:
+        return problem
+    if problem is not None:
+        return None
+    exists = f"server {connection.name!r} lists the {step.target}, and what is sent fits"
+    return Unaskable(("expect_rejection",), f"{_valid(step)}: {exists}")
+
+
+def _valid(step: Step) -> str:
+    return f"`expect_rejection` is for what is invalid, and this {step.target} can be asked for"
+
+
+def unlisted_resource(uri: str, connection: Connection, timeout: float) -> Unaskable | None:
+    """That a resource the server rejected is one it never spoke of; None if it did, or now says nothing."""
+    try:
+        if is_listed(uri, connection, timeout):
+            return None
+        listed = [found for uris in _resources(connection, timeout) for found in uris]
+    except CallError:
+        return None
+    message = unlisted(connection.name, "resource", uri, listed)
+    return Unaskable(("resource",), f"{message} {ON_PURPOSE}")
+
+
+def is_listed(uri: str, connection: Connection, timeout: float) -> bool:
+    """Whether the server lists a resource, or a template that its URI fits.
+
+    Raises:
+        CallError: The server did not say what it has.
+    """
+    uris, templates = _resources(connection, timeout)
+    return uri in uris or any(_pattern_of(template).fullmatch(uri) for template in templates)
+
+
+def _resources(connection: Connection, timeout: float) -> tuple[list[str], list[str]]:
+    try:
+        return connection.list_resources(timeout=timeout)
+    except CallError as error:
+        if not error.is_rejection:
+            raise
+        # A server need not have a list of them.
+        return [], []
+
+
+def _pattern_of(template: str) -> re.Pattern[str]:
+    """What URIs a template (RFC 6570) may become: any text may stand for an expression."""
+    literal = map(re.escape, TEMPLATE_EXPRESSION.split(template))
+    return re.compile(".*".join(literal), re.DOTALL)
+
+
+def _problem(
+    step: Step, name: str, arguments: Mapping[str, Any], connection: Connection, *, fresh: bool
+) -> Unaskable | None:
+    try:
+        found: Tool | Prompt | None
+        if step.target == "tool":
+            tools = connection.list_tools(timeout=step.timeout, fresh=fresh)
+            names, found = [tool.name for tool in tools], next((t for t in tools if t.name == name), None)
+        else:
+            prompts = connection.list_prompts(timeout=step.timeout)
+            names, found = [one.name for one in prompts], next((p for p in prompts if p.name == name), None)
+    except CallError as error:
+        if error.reason != "protocol":
+            raise
+        return Unaskable((step.target,), f"the server does not tell its {step.target}s: {error.message}")
+    if found is None:
+        message = unlisted(connection.name, step.target, name, names)
+        return Unaskable((step.target,), f"{message} {ON_PURPOSE}")
+    problems = _of_tool(found, arguments) if isinstance(found, Tool) else list(_of_prompt(found, arguments))
+    if not problems:
+        return None
+    listed = "; ".join(problems[:SHOWN_PROBLEMS])
+    more = f" (and {len(problems) - SHOWN_PROBLEMS} more)" if len(problems) > SHOWN_PROBLEMS else ""
+    words = f"`input` does not fit {step.target} {name!r} of server {connection.name!r}: {listed}{more}"
+    return Unaskable(("input",), f"{words} {ON_PURPOSE}")
+
+
+def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    """Every reason why arguments do not fit the input schema of a tool."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+
+    from pytest_mcpeval.kinds.scenario.checks.schema_patterns import errors_of
+
+    schema = tool.input_schema
+    known = schema.get("properties")
+    near = []
+    # What the schema lets pass as something unknown, a server ignores: the argument it means is not tested.
+    if isinstance(known, Mapping) and not {"patternProperties", "unevaluatedProperties"} & schema.keys():
+        near = list(_misspelt(arguments, known)) if not schema.get("additionalProperties") else []
+    try:
+        errors = list(errors_of(schema, dict(arguments), validator_for(schema, default=Draft202012Validator)))
+    except Exception as error:
+        problem = problem_of_schema(schema) or f"{type(error).__name__}: {error}"
+        return [f"its input schema cannot be used: {shortened(problem, 200)}"]
+    found = sorted(f"{error.json_path}: {shortened(error.message, 200)}" for error in errors)
+    if any(error.validator == "additionalProperties" for error in errors) and "project" in arguments:
+        near.append("`project` is that of the case or file, unless `send_project` is false")
+    return [*found, *near]
+
+
+def _of_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> Sequence[str]:
+    """Every reason why arguments do not fit those that a prompt declares."""
+    needed = [name for name, is_required in prompt.arguments.items() if is_required]
+    missing = [f"{name!r} is required" for name in needed if name not in arguments]
+    return [*missing, *_misspelt(arguments, prompt.arguments)]
+
+
+def _misspelt(arguments: Mapping[str, Any], known: Mapping[str, Any]) -> Sequence[str]:
+    left = [name for name in known if name not in arguments]
+    # Most often nobody wrote the `project`: it is the case's, and sent to all tools.
+    meant = [(name, closest(name, left)) for name in arguments if name not in known and name != "project"]
+    return [f"{name!r} is not an argument; did you mean {near!r}?" for name, near in meant if near]

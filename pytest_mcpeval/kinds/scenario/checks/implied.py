@@ -1,0 +1,112 @@
+"""What an answer must be besides what its checks say: no error that nobody asked for, and not nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from pytest_mcpeval.samples import Check
+from pytest_mcpeval.servers.json_paths import unwrapped
+from pytest_mcpeval.servers.response import Response
+
+from .metadata import METADATA_TAG, trimmed
+from .registry import ParsedCheck
+from .verdict import shortened
+
+SAY_NOTHING_OF_CONTENT = frozenset({"not_error", "max_latency_ms", "max_results", "confidence_below"})
+"""Checks that an answer without content can pass, and that do not ask for one."""
+
+
+def allows_error(checks: Iterable[ParsedCheck]) -> bool:
+    """Whether some check expects a tool error: ``is_error``, or a negated ``not_error``, at any depth."""
+    return any(_allows(check, wanted=True) for check in checks)
+
+
+def _allows(check: ParsedCheck, wanted: bool) -> bool:
+    if check.name == "is_error":
+        return wanted
+    if check.name == "not_error":
+        return not wanted
+    inner = wanted if check.name != "not" else not wanted
+    return any(_allows(child, inner) for child in check.children)
+
+
+def asks_for_error(check: ParsedCheck, response: Response, *, wanted: bool = True) -> bool:
+    """Whether a check holds because the answer is an error.
+
+    Of ``any_of: [is_error with other words, not: contains]`` that is not so, though it allows for an error.
+    """
+    if check.name == "not":
+        return asks_for_error(check.children[0], response, wanted=not wanted)
+    if check.children:
+        return _holds(check, response, wanted) and any(
+            asks_for_error(child, response, wanted=wanted) for child in check.children
+        )
+    name = "is_error" if wanted else "not_error"
+    return check.name == name and _holds(check, response, wanted)
+
+
+def asks_for_nothing(check: ParsedCheck, response: Response, *, wanted: bool = True) -> bool:
+    """Whether a check of an answer without content holds because of what it says of the content."""
+    if check.name == "not":
+        return asks_for_nothing(check.children[0], response, wanted=not wanted)
+    if not _holds(check, response, wanted):
+        return False
+    if check.children:
+        return any(asks_for_nothing(child, response, wanted=wanted) for child in check.children)
+    if not wanted:
+        return False
+    absent = check.rule.get("exists") is False or (check.name == "json_path" and check.rule.get("count") == 0)
+    if check.name == "max_results" and check.rule.get("count") == 0:
+        return True
+    forbids = (check.verdict(response).details or {}).get("forbidden", False)
+    return not (check.name in SAY_NOTHING_OF_CONTENT or absent or forbids)
+
+
+def _holds(check: ParsedCheck, response: Response, wanted: bool) -> bool:
+    verdict = check.verdict(response)
+    return verdict.status == ("passed" if wanted else "failed") and not verdict.unjudged
+
+
+def has_content(response: Response) -> bool:
+    """Whether an answer says anything, besides its metadata block; ``[]`` and ``{}`` say nothing."""
+    if any(block.type != "text" for block in response.blocks):
+        return True
+    text = trimmed(response.text.split(METADATA_TAG, 1)[0])
+    try:
+        said = json.loads(text) if text[:4] in ("[]", "{}", '""', "null") else text
+    except ValueError:
+        said = text
+    return not all(value in (None, "", [], {}) for value in (said, unwrapped(response)))
+
+
+def implied(
+    checks: Iterable[tuple[ParsedCheck, Check]],
+    response: Response,
+    *,
+    expects_rejection: bool = False,
+    expects_empty: bool = False,
+) -> Iterator[Check]:
+    """The checks that nobody wrote, given those that somebody wrote and what they said of the answer."""
+    evaluated = list(checks)
+    if expects_rejection:
+        text = shortened(response.text, 200)
+        words = f"rejected, as required: {text}" if response.is_error else f"accepted, and answered: {text}"
+        yield Check({"type": "rejected"}, "passed" if response.is_error else "failed", words)
+    elif response.is_error and not any(asks_for_error(check, response) for check, _ in evaluated):
+        message = f"the tool reported an error: {shortened(response.text, 200)}"
+        yield Check({"type": "not_error"}, "failed", message)
+    if expects_empty:
+        empty = not has_content(response)
+        words = "has no content, as required" if empty else f"has content: {shortened(response.text, 200)}"
+        yield Check({"type": "empty"}, "passed" if empty else "failed", f"the answer {words}")
+    elif _passes_by_saying_nothing(evaluated, response):
+        words = "the answer has no content, and no check asks for any: add one that does, or say"
+        yield Check({"type": "has_content"}, "failed", f"{words} `expect_empty: true`")
+
+
+def _passes_by_saying_nothing(evaluated: Sequence[tuple[ParsedCheck, Check]], response: Response) -> bool:
+    passes = bool(evaluated) and all(found.passed for _, found in evaluated)
+    if not passes or response.is_error or has_content(response):
+        return False
+    return not any(asks_for_nothing(check, response) for check, _ in evaluated)
