@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from itertools import dropwhile, islice
 from typing import Any
@@ -16,12 +17,13 @@ from pytest_mcpeval.kinds.base import Case, Suite, TargetError
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import suggestion
-from pytest_mcpeval.python_cases import python_sample, python_selections
+from pytest_mcpeval.python_cases import is_python_case, python_sample, python_selections
 from pytest_mcpeval.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Outcome, Sample, samples_to_json
 from pytest_mcpeval.settings import Inconclusive
+from pytest_mcpeval.text import visible
 
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
@@ -57,6 +59,16 @@ class Executor:
         self._unsent_selections: str | None = None
         runtime.ahead.upcoming = self._upcoming
         runtime.has_whole_files = whole_files
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Refuse cases with one node id for several: what one of them answered would count for all."""
+        counts = Counter(item.nodeid for item in items if isinstance(item, CaseItem) or is_python_case(item))
+        for name, count in counts.items():
+            if count > 1:
+                message = f"{visible(name)} is the node id of {count} cases: give each an id of its own"
+                report = pytest.CollectReport(name, "failed", message, [])
+                session.config.hook.pytest_collectreport(report=report)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which cases were selected, to travel with the first report."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pytest_mcpeval.baseline import is_baseline
 from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches
+from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches, id_problems
 from pytest_mcpeval.kinds.shape import KindShape
+from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.text import indented
@@ -42,6 +43,9 @@ class Suite(Generic[SpecT]):
     ``key`` is the path relative to the root directory with forward slashes. Up to ``concurrency`` calls are
     in flight at once, one item holds up to ``batch`` cases, and each case is asked ``runs`` times.
     ``warnings`` are told when it is collected.
+
+    Raises:
+        DataFileError: It has no case, or an id is not allowed or that of two cases: whatever kind made it.
     """
 
     key: str
@@ -54,6 +58,13 @@ class Suite(Generic[SpecT]):
     batch: int = 1
     runs: int = 1
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = [*id_problems(self.document, ((case.id, case.keys) for case in self.cases))]
+        if not self.cases:
+            problems = [self.document.problem(message="has no case: there is nothing to ask")]
+        if problems:
+            raise DataFileError(problems)
 
     @property
     def path(self) -> Path:

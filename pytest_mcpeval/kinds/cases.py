@@ -1,13 +1,16 @@
-"""Cases, the rows of data files, and the batches of them that items hold."""
+"""Cases, the rows of data files, their ids, and the batches of them that items hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
-from pytest_mcpeval.kinds.fields import LONGEST_ID
+from pytest_mcpeval.kinds.fields import CASE_ID_PATTERN, LONGEST_ID
+from pytest_mcpeval.loading import Document, Problem
+from pytest_mcpeval.loading.wording import shown
 
 SpecT = TypeVar("SpecT")
 
@@ -53,6 +56,25 @@ class Case(Generic[SpecT]):
     def spec(self) -> SpecT:
         """What its kind needs to run it."""
         return self.make_spec()
+
+
+def id_problems(document: Document, rows: Iterable[tuple[str, tuple[str | int, ...]]]) -> Iterator[Problem]:
+    """What is wrong with the ids of rows of a document, each given with the path of its row.
+
+    An id is part of node ids, options and names of files, and answers are kept under it: it has no other
+    characters than `CASE_ID_PATTERN` allows, and no other case has it.
+    """
+    first: dict[str, tuple[str | int, ...]] = {}
+    for name, keys in rows:
+        if not isinstance(name, str) or not re.fullmatch(CASE_ID_PATTERN, name):
+            message = f"the id {shown(name)} is not allowed: expected a text that matches {CASE_ID_PATTERN}"
+            yield document.problem(*keys, "id", message=message)
+        elif name in first:
+            line = document.line(*first[name])
+            message = f"duplicate id {name!r}: first used on line {line}; rename one"
+            yield document.problem(*keys, "id", message=message)
+        else:
+            first[name] = keys
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""What the loaders of data files share: effective settings, problems with their origin, duplicate ids."""
+"""What the loaders of data files share: effective settings, and problems with their origin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -58,15 +58,6 @@ class SuiteLoader(Generic[ModelT, SettingsT]):
         own = setting in self.model.model_fields_set
         origin = None if own else self.place.origins.get(setting)
         return f"; `{setting}` comes from {origin}" if origin else ""
-
-    def find_duplicates(self, rows: str, ids: Iterable[str]) -> None:
-        """Note every id that an earlier row of the list ``rows`` has."""
-        seen: dict[str, int] = {}
-        for index, found in enumerate(ids):
-            first = seen.setdefault(found, index)
-            if first != index:
-                line = self.document.line(rows, first)
-                self.problem(rows, index, "id", message=f"duplicate id {found!r}: first used on line {line}")
 
     def check_server(self, name: str, *keys: str) -> None:
         """Note a server that is not defined; ``keys`` lead to its name, the first one is the setting."""

@@ -357,8 +357,8 @@ def test_ids_at_the_limits(root: Path) -> None:
 def test_duplicate_ids(root: Path) -> None:
     text = FIRST_CASE + FIRST_CASE.partition("tests:\n")[2] * 2
     assert problems(root, text) == [
-        "datasets/a.yaml:9: duplicate id 'one': first used on line 3",
-        "datasets/a.yaml:15: duplicate id 'one': first used on line 3",
+        "datasets/a.yaml:9: duplicate id 'one': first used on line 3; rename one",
+        "datasets/a.yaml:15: duplicate id 'one': first used on line 3; rename one",
     ]
 
 
@@ -386,7 +386,7 @@ def test_all_mistakes_of_a_file_at_once(project: Project, run: RunPytest) -> Non
         [
             r"datasets/meaning.yaml:12: tests\[1\].*\[0\].type: unknown check type 'nonsense'.*",
             r"datasets/meaning.yaml:12: tests\[1\].*\[1\].value: the key \"value\" is missing",
-            r"datasets/meaning.yaml:13: duplicate id 'one': first used on line 3",
+            r"datasets/meaning.yaml:13: duplicate id 'one': first used on line 3; rename one",
             r"datasets/meaning.yaml:16: unknown server 'nobody' \(defined: tiny\)",
             r"datasets/meaning.yaml:17: .*\"vaule\", did you mean \"value\".*",
             r"datasets/schema.yaml:9: tests\[1\].id: .*",
@@ -441,7 +441,7 @@ def test_what_the_schema_sees_and_what_it_does_not_are_told_together(root: Path)
         f"13: {FIRST_CHECK}.type: unknown check type 'contain'",
         "14: ",
         '15: tests[0].expected: unknown key "expectedKeyword"',
-        "16: duplicate id 'one': first used on line 6",
+        "16: duplicate id 'one': first used on line 6; rename one",
         '18: tests[1]: unknown key "inptu"',
         '19: tests[1].expected.validations[0].value: the key "value" is missing',
         "21: tests[2].fixtures[0]: ",

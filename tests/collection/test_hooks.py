@@ -88,6 +88,42 @@ def test_a_kind_of_a_conftest(project: Project, run: RunPytest) -> None:
     result.stdout.fnmatch_lines(["three is long"])
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("[one, two, one]", "4: duplicate id 'one': first used on line 2; rename one"),
+        (
+            "['two words']",
+            '2: the id "two words" is not allowed: expected a text that matches ^*',
+        ),
+        ('["one\\n"]', '2: the id "one\\n" is not allowed: *'),
+        ("['a::b']", '2: the id "a::b" is not allowed: *'),
+        (f"[{'x' * 81}]", '2: the id "xxx*" is not allowed: *'),
+        ("[3]", "2: the id 3 is not allowed: *"),
+        ("[]", "1: has no case: there is nothing to ask"),
+    ],
+)
+def test_ids_of_any_kind_are_checked(project: Project, run: RunPytest, words: str, expected: str) -> None:
+    project.write("conftest.py", KIND.replace("NAME", "words"))
+    text = words.replace("[", "words: [\n").replace(", ", ",\n") if words != "[]" else "words: []"
+    project.write("datasets/a.yaml", text)
+    result = run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"datasets/a.yaml:{expected.replace('[', '[[]')}"])
+
+
+def test_a_node_id_stands_for_one_case(project: Project, run: RunPytest) -> None:
+    project.suite("a.yaml", case("one"))
+    project.write(
+        "test_p.py",
+        "import pytest\n@pytest.mark.mcpeval_case(project='p')\ndef test_p(): pass\ndef test_q(): pass\n",
+    )
+    result = run("--keep-duplicates", *["datasets/a.yaml", "test_p.py"] * 2)
+    result.assert_outcomes(errors=2)
+    ending = "is the node id of 2 cases: give each an id of its own"
+    result.stdout.fnmatch_lines([f"datasets/a.yaml::one {ending}", f"test_p.py::test_p {ending}"])
+
+
 def test_mistakes_know_the_kinds_of_a_conftest(project: Project, run: RunPytest) -> None:
     project.write("conftest.py", KIND.replace("NAME", "words"))
     project.write("datasets/a.yaml", "word: [two]")

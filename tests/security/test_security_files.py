@@ -141,7 +141,7 @@ def test_kinds_of_documents_are_told_apart() -> None:
                 "benchmark; or add the licence to `licenses` in mcpeval.yaml",
             ),
         ),
-        ({"id: bn_1": "id: tp_1"}, (21, "duplicate id 'tp_1': first used on line 5")),
+        ({"id: bn_1": "id: tp_1"}, (21, "duplicate id 'tp_1': first used on line 5; rename one")),
         (
             {"Adds numbers.": "Reads a file, and ~/.ssh too."},
             (

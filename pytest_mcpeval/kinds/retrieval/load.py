@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.kinds.base import Case, Place
+from pytest_mcpeval.kinds.cases import id_problems
 from pytest_mcpeval.kinds.loader import SuiteLoader, checked
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.definitions import beyond_depth, cutoff_of
@@ -78,7 +79,8 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
         self._check_metrics()
         self._check_pins()
         self._check_retriever()
-        self.find_duplicates("queries", [query.id for query in self.model.queries])
+        rows = ((query.id, ("queries", index)) for index, query in enumerate(self.model.queries))
+        self.problems += id_problems(self.document, rows)
         for index, query in enumerate(self.model.queries):
             self._check_query(index, query, corpus)
         if self.problems:

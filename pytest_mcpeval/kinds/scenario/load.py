@@ -10,6 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
+from pytest_mcpeval.kinds.cases import id_problems
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
@@ -116,7 +117,7 @@ class _Loader:
 
     def further_problems(self) -> Sequence[Problem]:
         tests = getattr(self.model, "tests", ())
-        self._find_duplicate_ids(tests)
+        self._check_ids(tests)
         self._check_gates()
         self._check_cases(tests)
         self._check_combinations()
@@ -143,7 +144,7 @@ class _Loader:
             self._problem(*at, message=f"{dotted(at)}: {problem}")
 
     def suite(self, tests: Sequence[CaseModel]) -> Suite[ScenarioSpec]:
-        self._find_duplicate_ids(tests)
+        self._check_ids(tests)
         self._check_gates()
         self._check_cases(tests)
         if self.problems:
@@ -163,17 +164,9 @@ class _Loader:
     def _problem(self, *keys: str | int, message: str) -> None:
         self.problems.append(self.document.problem(*keys, message=message))
 
-    def _find_duplicate_ids(self, tests: Sequence[CaseModel]) -> None:
-        seen: dict[str, int] = {}
-        for index, case in enumerate(tests):
-            if "id" not in case.model_fields_set:
-                continue
-            first = seen.setdefault(case.id, index)
-            if first != index:
-                line = self.document.line(*self.at, first)
-                self._problem(
-                    *self.at, index, "id", message=f"duplicate id {case.id!r}: first used on line {line}"
-                )
+    def _check_ids(self, tests: Sequence[CaseModel]) -> None:
+        rows = ((case.id, (*self.at, i)) for i, case in enumerate(tests) if "id" in case.model_fields_set)
+        self.problems += id_problems(self.document, rows)
 
     def _check_gates(self) -> None:
         gates = self.settings.gates

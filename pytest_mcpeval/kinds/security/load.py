@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.kinds.base import Case, Place
+from pytest_mcpeval.kinds.cases import id_problems
 from pytest_mcpeval.kinds.fields import LONGEST_ID
 from pytest_mcpeval.kinds.loader import SuiteLoader, checked
 from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE, HARMLESS, resembled
@@ -42,7 +43,8 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         super().__init__(document, place, checked(CorpusModel, document), SecuritySettings)
 
     def suite(self) -> SecuritySuite:
-        self.find_duplicates("entries", [entry.id for entry in self.model.entries])
+        rows = ((entry.id, ("entries", index)) for index, entry in enumerate(self.model.entries))
+        self.problems += id_problems(self.document, rows)
         self._find_twins()
         self._check_own_licenses()
         by_id = {entry.id: entry for entry in self.model.entries}

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_mcpeval.baseline import digest_of
 from pytest_mcpeval.kinds.base import Case, Place
+from pytest_mcpeval.kinds.cases import id_problems
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.session.attaching import attached_servers
@@ -149,7 +150,9 @@ class _Loader:
         if len(models) > MOST_SCENARIOS:
             message = f"expected 1 to {MOST_SCENARIOS} scenarios, found {len(models)}: drop some"
             self._problem(*self.at, message=message)
-        self._check_ids(models)
+        self.problems += id_problems(
+            self.document, ((name, (*self.at, index)) for index, name in enumerate(_ids(models)))
+        )
         dispositions = {
             name: found.disposition
             for name in attached
@@ -159,15 +162,6 @@ class _Loader:
             self._check_scenario(index, model, {**dict.fromkeys(attached), **dispositions})
         if self.settings.approval == "user-only" and models and all(m.source == "derived" for m in models):
             self._problem("approval", message="user-only drops all scenarios: nothing is left to evaluate")
-
-    def _check_ids(self, models: list[ScenarioModel]) -> None:
-        seen: dict[str, int] = {}
-        for index, name in enumerate(_ids(models)):
-            first = seen.setdefault(name, index)
-            if first != index:
-                line = self.document.line(*self.at, first)
-                message = f"duplicate id {name!r}: first used on line {line}"
-                self._problem(*self.at, index, "id", message=message)
 
     def _check_scenario(self, index: int, model: ScenarioModel, dispositions: Mapping[str, Any]) -> None:
         for number, target in enumerate(model.targets_mcps):
