@@ -30,6 +30,7 @@ def judge_marked_assertions(item: pytest.Item) -> None:
         pytest.fail.Exception: The test visited no agent, or its markers contradict each other.
     """
     __tracebackhide__ = True
+    from pytest_mcpeval.kinds.agent.captures import read_capture
     from pytest_mcpeval.kinds.agent.scoring import score_case
     from pytest_mcpeval.kinds.agent.spec import AgentCase, Observability
     from pytest_mcpeval.kinds.scenario.run import headline
@@ -40,8 +41,10 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     if not recorder.visits:
         message = "has nothing to judge: the test visited no agent; use the fixture mcpeval_capture"
         pytest.fail(f"{ASSERT_MARKER} {message}", pytrace=False)
-    case = AgentCase(item.name, "", assertions)
-    score = score_case(item.name, case, recorder.visits[-1].captured(), Observability())
+    captured = recorder.visits[-1].captured()
+    capture = read_capture(captured.folder)
+    case = AgentCase(item.name, "" if capture is None else capture.input, assertions)
+    score = score_case(item.name, case, captured, Observability())
     recorder.checks.extend(map(_check, score.outcomes))
     if score.outcome == "failed":
         raise MarkedAssertionsFailed(headline(recorder.checks))

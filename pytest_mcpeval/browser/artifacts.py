@@ -9,6 +9,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 PRIVATE = 0o700
 PRIVATE_FILE = 0o600
@@ -115,8 +116,18 @@ class CaseFolder:
 
     @property
     def after_submit_dom(self) -> Path:
-        """The HTML of the page with the answer: what `final_response_contains` reads."""
+        """The HTML of the page with the answer."""
         return self.dom / "step-002-after_submit.html"
+
+    def captured_dom(self, name: Literal["landing", "after_submit"]) -> Path:
+        """The HTML of a step as it was captured, whoever captured it: ``step-NNN-<name>.html``.
+
+        Of several, the first landing page and the last one with an answer.
+        """
+        found = [path for path in self.dom.glob(f"step-*-{name}.html") if path.name.split("-")[1].isdecimal()]
+        ordered = sorted(found, key=lambda path: (int(path.name.split("-")[1]), path.name))
+        own = self.landing_dom if name == "landing" else self.after_submit_dom
+        return ordered[0 if name == "landing" else -1] if ordered else own
 
     @property
     def failure_screenshot(self) -> Path:

@@ -61,6 +61,7 @@ class Evidence:
     """What a case left behind; None for a log that was not written."""
 
     page: str | None = PAGE
+    landing: str | None = None
     calls: Sequence[Mapping[str, Any]] | None = None
     routes: Sequence[Mapping[str, Any]] | None = None
     steps: int | None = None
@@ -75,6 +76,8 @@ class Evidence:
         folder.create()
         if self.page is not None:
             folder.after_submit_dom.write_text(self.page, encoding="utf-8")
+        if self.landing is not None:
+            folder.landing_dom.write_text(self.landing, encoding="utf-8")
         folder.landing_screenshot.write_bytes(PNG)
         folder.after_submit_screenshot.write_bytes(PNG)
         if self.calls is not None:

@@ -38,13 +38,14 @@ def scored(
     found: Evidence,
     observability: Observability = NO_SOURCE,
     max_dom_bytes: int = DEFAULT_MAX_DOM_BYTES,
+    typed: str = INPUT,
     **assertions: Any,
 ) -> CaseScore:
     """The score of a case with these assertions and this evidence."""
     folder = CaseFolder(tmp_path / "runs" / "people" / "r" / "a")
-    found.write(folder, INPUT)
+    found.write(folder, typed)
     model = TypeAdapter(AssertionsModel).validate_python(assertions)
-    case = AgentCase("a", INPUT, assertions_of(model))
+    case = AgentCase("a", typed, assertions_of(model))
     return score_case("people", case, Captured(folder, max_dom_bytes), observability)
 
 
@@ -240,6 +241,127 @@ def test_a_text_of_the_input_is_marked_as_an_echo(tmp_path: Path) -> None:
     found = one(tmp_path, Evidence(), final_response_contains="Engineering")
     assert found.status == "passed"
     assert "also part of the input" in found.message
+
+
+LANDING = "<title>Ada chat</title><h1>Ada chat</h1><p>Hello, I am Ada.</p><p>Try: who leads Engineering?</p>"
+ECHO = "<p>who leads Engineering?</p>"
+
+NEW_TEXTS: list[tuple[str, str, str, str, str]] = [
+    # what is wanted, landing page, page with the answer, input, verdict
+    ("Ada Lovelace does.", LANDING, f"{LANDING}{ECHO}<p>Ada <b>Love</b>lace does.</p>", INPUT, "passed"),
+    # An agent that never answers: its title, its greeting, what was typed, and how chats show that.
+    ("Ada", LANDING, LANDING + ECHO, INPUT, "landing title"),
+    ("Ada chat", LANDING, f"<title>(1) Ada chat</title>{LANDING}{ECHO}", INPUT, "landing title"),
+    ("leads Engineering", "", f"<title>{INPUT}</title>{ECHO}", INPUT, "typed title"),
+    ("Engineering", LANDING, LANDING + ECHO, INPUT, "landing typed"),
+    ("Engineering?", "", ECHO, INPUT, "typed"),
+    (
+        "Engineering",
+        "",
+        f"<div><b>You</b> <time>10:42</time>{ECHO}<button>Edit</button></div>",
+        INPUT,
+        "typed",
+    ),
+    (
+        "Engineering",
+        "",
+        "<p>You: WHO leads <b>Engineering</b> 10:42</p>",
+        "**who** leads Engineering",
+        "typed",
+    ),
+    ("Engineering", "", f"<nav><a>{INPUT}</a></nav>{ECHO}<p>Looking for “{INPUT}”</p>", INPUT, "typed"),
+    ("who leads", "", f"<nav>Who leads Engin…</nav>{ECHO}<i>…</i>", INPUT, "typed"),
+    ("second", "", "<p>first</p><p>second</p>", "first\nsecond", "typed"),
+    ("hi", "", "<p>You: hi</p>", "hi", "typed"),
+    ("Engineering?", "", "<p>You: Engineering?!</p>", "Engineering", "typed"),
+    # Drawn anew, in another order, or with another number.
+    ("I am Ada", LANDING, f"<main>{ECHO}<div>Hello, I am Ada.</div></main>", INPUT, "landing"),
+    ("Ada chat", "<h1>Ada chat (0 messages)</h1>", f"<h1>Ada chat (1 message)</h1>{ECHO}", INPUT, "landing"),
+    ("Ada Lovelace", "<h1>Ada Lovelace</h1>", f"<h2>Ada Lovelace, online</h2>{ECHO}", INPUT, "landing"),
+    ("Ada", "<pre>I am Ada.</pre>", f"<pre>I am Ada.\n> {INPUT}\n</pre>", INPUT, "landing"),
+    (
+        "in the shadow",
+        SHADOW := "<x-y><template shadowrootmode='open'><p>in the shadow</p></template></x-y>",
+        SHADOW + ECHO,
+        INPUT,
+        "landing",
+    ),
+    # An agent that answers, in words of the question, of the greeting or of the title.
+    ("Engineering", LANDING, f"{LANDING}{ECHO}<p>Ada leads Engineering.</p>", INPUT, "passed"),
+    ("Engineering", "", "<p>Engineering</p><p>Ada leads Engineering.</p>", "Engineering", "passed"),
+    ("Engineering", "", "<p>You: Engineering</p><p>Ada leads Engineering.</p>", "Engineering", "passed"),
+    ("Bo", "", "<p>Is it Ada or Bo?</p><p>Bo</p>", "Is it Ada or Bo?", "passed"),
+    ("hi", "", "<p>hi</p><p>This is Ada.</p>", "hi", "passed"),
+    ("hello", "", "<p>Repeat after me: hello</p><p>hello</p>", "Repeat after me: hello", "passed"),
+    ("I am Ada", LANDING, f"{LANDING}{ECHO}<p>As I said, I am Ada.</p>", INPUT, "passed"),
+    ("Hello, I am Ada.", LANDING, f"{LANDING}{ECHO}<p>Hello, I am Ada.</p>", INPUT, "passed"),
+    ("You asked: who leads", "", f"{ECHO}<p>You asked: who leads Engineering?</p>", INPUT, "passed"),
+    # A page that is replaced, one place for all answers, and a log that grows.
+    (
+        "Ada Lovelace",
+        "<p>Ask me about Ada Lovelace!</p>",
+        "<p>Ada Lovelace leads Engineering.</p>",
+        INPUT,
+        "passed",
+    ),
+    ("Ada", "<p>Answer: none yet</p>", "<p>Answer: Ada</p>", INPUT, "passed"),
+    ("Ada", "<pre>I am Ada.</pre>", f"<pre>I am Ada.\n> {INPUT}\nAda does.</pre>", INPUT, "passed"),
+    ("👍", "<p>👍 0</p>", "<p>👍 0</p><p>Yes 👍</p>", INPUT, "passed"),
+    ("👍", "<p>👍 0</p>", "<p>👍 1</p><p>Yes</p>", INPUT, "landing"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "before", "after", "typed", "verdict"), NEW_TEXTS)
+def test_only_what_is_new_and_was_not_typed_is_an_answer(
+    tmp_path: Path, wanted: str, before: str, after: str, typed: str, verdict: str
+) -> None:
+    found = Evidence(page=after, landing=f"<body>{before}</body>")
+    outcome = one(tmp_path, found, typed=typed, final_response_contains=wanted)
+    assert outcome.status == ("passed" if verdict == "passed" else "failed"), outcome.message
+    if verdict == "passed":
+        assert outcome.message == f'the page shows "{wanted}"'
+        return
+    words = {
+        "landing": "before anything was typed",
+        "typed": "repeats what was typed",
+        "title": "in the title",
+    }
+    assert [name for name, said in words.items() if said in outcome.message] == verdict.split()
+    assert outcome.message.endswith(": that is no answer")
+
+
+def test_without_a_landing_page_the_whole_page_is_judged(tmp_path: Path) -> None:
+    found = one(tmp_path, Evidence(), final_response_contains="Ada")
+    assert found.status == "passed"
+    assert "was not captured before the input" in found.message
+
+
+def test_a_landing_page_that_is_not_read_leaves_it_open(tmp_path: Path) -> None:
+    large = Evidence(landing="x" * 2_000)
+    (found,) = scored(tmp_path, large, max_dom_bytes=1_024, final_response_contains="Ada").outcomes
+    assert found.status == "inconclusive"
+    assert "trace/dom/step-001-landing.html has 2,000 bytes" in found.message
+    (wrong,) = scored(tmp_path, large, max_dom_bytes=1_024, final_response_contains="Bo").outcomes
+    assert wrong.status == "failed"
+
+
+def test_pages_of_other_captures_are_found_by_their_step(tmp_path: Path) -> None:
+    folder = CaseFolder(tmp_path / "runs" / "people" / "r" / "a")
+    Evidence(page=None).write(folder, INPUT)
+    for name, text in {
+        "step-003-landing": "Ada",
+        "step-007-after_submit": "Ada asks back",
+        "step-012-after_submit": "Ada and Bo",
+        "step-x-after_submit": "Cleo",
+    }.items():
+        (folder.dom / f"{name}.html").write_text(f"<p>{text}</p>", encoding="utf-8")
+    verdicts = {
+        wanted: one(tmp_path, Evidence(page=None), final_response_contains=wanted)
+        for wanted in ("Bo", "Ada", "asks", "Cleo")
+    }
+    assert [found.status for found in verdicts.values()] == ["passed", "failed", "failed", "failed"]
+    assert verdicts["Bo"].evidence is not None
+    assert verdicts["Bo"].evidence.artifact_path == "trace/dom/step-012-after_submit.html"
 
 
 def test_a_page_above_the_limit_is_not_read(tmp_path: Path) -> None:

@@ -81,13 +81,18 @@ CASES = [
 
 
 def test_cases_are_driven_and_scored(tmp_path: Path, site: Site) -> None:
-    made = project(tmp_path, *CASES)
+    # The greeting of the page, and what was typed.
+    mute = case("mute", text="may I help?", final_response_contains="I help?")
+    made = project(tmp_path, *CASES, mute)
     run = drive(made, site, "-n2", "-v", "--html", "r.html", "--mcpeval-report", "report")
     assert run.status == 1, run.out + run.err
-    assert "1 failed, 1 passed, 1 inconclusive" in run.last_line
+    assert "2 failed, 1 passed, 1 inconclusive" in run.last_line
     assert "headless" in run.line_with("browser: ", "8 slots")
     folder = run_folder(made)
-    assert {path.name for path in folder.iterdir()} == {"right", "wrong", "open", "score.json", "report.md"}
+    assert {path.name for path in folder.iterdir()} == {
+        *("right", "wrong", "open", "mute", "score.json", "report.md")
+    }
+    assert "only where the page showed it before anything was typed and where the page repeats" in run.out
     for name in ("right", "wrong", "open"):
         capture = json.loads((folder / name / "trace" / "capture.json").read_text())
         assert capture["url"] == f"{site.url}/chat?case={name}&run={folder.name}"

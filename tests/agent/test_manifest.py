@@ -410,6 +410,10 @@ def fields(**changed: Any) -> dict[str, Any]:
         (manifest(case("..", max_steps=1)), "cases[0].id: expected a text that matches"),
         (manifest(case("a", max_steps=1), case("a", max_steps=1)), 'cases[1].id: duplicate id "a"'),
         (manifest(case("a", text=" ", max_steps=1)), "cases[0].input: is blank"),
+        (
+            manifest(case("a", final_response_contains="\u200b")),
+            "final_response_contains: has no visible character",
+        ),
         (manifest(case("a", must_call=[])), "cases[0].assertions: nothing is asserted"),
         (manifest(case("a", must_call=["x", "x"])), "for a number of calls use must_call_exactly"),
         (manifest(case("a", must_call=["x"], must_not_call=["x"])), '"x" is also in must_not_call'),

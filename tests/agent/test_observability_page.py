@@ -147,6 +147,41 @@ def test_what_is_not_found_is_told_and_leaves_no_log(
     assert written(folder) == set()
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "new"),
+    [
+        ("a b", "a b c", "c"),
+        ("a b", "c a b", "c"),
+        ("a", "a a", "a"),
+        ("a", "b a c", "b c"),
+        ("a b", "b", ""),
+        ("a", "b", "b"),
+        ("a b", "a b", ""),
+    ],
+)
+def test_entries_that_stood_on_the_page_before_the_input_are_left_out(
+    folder: CaseFolder, before: str, after: str, new: str
+) -> None:
+    def page(names: str) -> str:
+        return "".join(f"<li class=call><b>{name}</b></li>" for name in names.split())
+
+    folder.landing_dom.write_text(page(before), encoding="utf-8")
+    folder.after_submit_dom.write_text(page(after), encoding="utf-8")
+    notes = extract(ui({"tool_calls": CALLS, "step_count": STEPS}, ("tool_calls", "step_count")), folder)
+    found = evidence.read_tool_calls(folder)
+    old = len(after.split()) - len(new.split())
+    if not new:
+        assert found is None
+        assert f"all {old} entries stood on the page before the input: no tool_calls are taken" in notes[0]
+        return
+    assert [call.tool_name for call in found or ()] == new.split()
+    steps = evidence.read_step_count(folder)
+    # Steps have nothing to tell them apart.
+    assert (0 if steps is None else steps.total_steps) == len(after.split()) - len(before.split())
+    told = [note for note in notes if "tool_calls" in note and "the input: left out" in note]
+    assert len(told) == (old > 0)
+
+
 def test_a_page_that_was_not_captured(folder: CaseFolder) -> None:
     folder.after_submit_dom.unlink()
     (note,) = extract(ui({"tool_calls": CALLS}), folder)

@@ -89,14 +89,17 @@ def test_wrong_action(mcpeval_capture):
     mcpeval_capture(SITE, "hello", preconditions=[{"action": "press", "selector": "#x"}])
 """
 
+CALLING = """
+const call = '<i class="call" data-tool="find"></i>';
+input.addEventListener("keydown", () => log.insertAdjacentHTML("beforeend", call));
+</script>"""
+
 
 def test_the_fixtures_for_agents(tmp_path: Path, site: Site) -> None:
     made = Project(tmp_path)
     made.write("pytest.ini", "[pytest]\nmcpeval_ignore = people.agent.yaml\n")
     made.write("test_agent.py", TESTS)
-    site.pages["/chat"] = site.pages["/chat"].replace(
-        "</main>", '</main><i class="call" data-tool="find"></i>'
-    )
+    site.pages["/chat"] = site.pages["/chat"].replace("</script>", CALLING)
     calls = {"entry": ".call", "tool_name": {"attribute": "data-tool"}}
     ui = {"description": "beside the log", "exposes": ["tool_calls"], "extract": {"tool_calls": calls}}
     agent = manifest(
@@ -203,9 +206,7 @@ def test_a_case_is_visited_as_its_manifest_says(tmp_path: Path, site: Site, npm_
     made.write("pytest.ini", "[pytest]\nmcpeval_ignore = *.agent.yaml\n")
     made.write("conftest.py", CONFTEST)
     made.write("test_cases.py", TESTS_OF_CASES)
-    site.pages["/cookie"] = site.pages["/cookie"].replace(
-        "</main>", '</main><i class="call" data-tool="find"></i>'
-    )
+    site.pages["/cookie"] = site.pages["/cookie"].replace("</script>", CALLING)
     url = "http://localhost:1/cookie?run={run_id}"
     calls = {"entry": ".call", "tool_name": {"attribute": "data-tool"}}
     ui = {"description": "beside the log", "exposes": ["tool_calls"], "extract": {"tool_calls": calls}}

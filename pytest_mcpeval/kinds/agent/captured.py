@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
@@ -16,7 +17,7 @@ from pytest_mcpeval.kinds.agent.evidence import (
     ToolCall,
 )
 from pytest_mcpeval.kinds.agent.outcomes import Reason
-from pytest_mcpeval.kinds.agent.visible_text import visible_text
+from pytest_mcpeval.kinds.agent.visible_text import Block, visible_blocks
 
 FoundT = TypeVar("FoundT")
 
@@ -75,21 +76,38 @@ class Captured:
             return Reason("ObservabilityLogMissing", f"there is no {name}", path)
         return found
 
-    @cached_property
+    @property
     def response_text(self) -> str | Reason:
         """The visible text of the page with the answer."""
-        path = self.folder.after_submit_dom
+        blocks = self.response_blocks
+        return blocks if isinstance(blocks, Reason) else " ".join(block.text for block in blocks)
+
+    @cached_property
+    def response_blocks(self) -> list[Block] | Reason:
+        """The visible texts of the page with the answer."""
+        found = self._page(self.folder.captured_dom("after_submit"))
+        if found is None:
+            name = f"trace/dom/{self.folder.after_submit_dom.name}"
+            return Reason("DOMSnapshotMissing", "the page with the answer was not captured", name)
+        return found
+
+    @cached_property
+    def landing_blocks(self) -> list[Block] | Reason | None:
+        """The visible texts of the page before anything was typed; None where it was not captured."""
+        return self._page(self.folder.captured_dom("landing"))
+
+    def _page(self, path: Path) -> list[Block] | Reason | None:
         name = f"trace/dom/{path.name}"
         try:
             size = path.stat().st_size
             if size > self._max_dom_bytes:
                 message = (
-                    f"the page has {size:,} bytes, and interaction.max_dom_bytes is {self._max_dom_bytes:,}"
+                    f"{name} has {size:,} bytes, and interaction.max_dom_bytes is {self._max_dom_bytes:,}"
                 )
                 return Reason("DOMSnapshotTooLarge", message, name)
-            return visible_text(path.read_text(encoding="utf-8", errors="replace"))
+            return visible_blocks(path.read_text(encoding="utf-8", errors="replace"))
         except FileNotFoundError:
-            return Reason("DOMSnapshotMissing", "the page with the answer was not captured", name)
+            return None
         except OSError as error:
             message = f"the captured page cannot be read: {error.strerror or error}"
             return Reason("DOMSnapshotUnreadable", message, name)

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from pytest_mcpeval.kinds.agent.selectors import css_selector, page_selector
 from pytest_mcpeval.kinds.agent.urls import known_placeholders, page_url
+from pytest_mcpeval.kinds.agent.visible_text import normalized
 from pytest_mcpeval.kinds.fields import CaseId
 from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import shown
@@ -34,6 +35,12 @@ def _printable(text: str) -> str:
     if not text.strip():
         raise ValueError("is blank")
     return _without_control_bytes(text)
+
+
+def _visible(text: str) -> str:
+    if not normalized(text):
+        raise ValueError("has no visible character, so every page would hold it")
+    return text
 
 
 def _without_control_bytes(text: str) -> str:
@@ -62,6 +69,7 @@ def _free_case_id(name: str) -> str:
 
 
 FreeText = Annotated[str, AfterValidator(_printable)]
+PageText = Annotated[FreeText, AfterValidator(_visible)]
 Value = Annotated[str, AfterValidator(_without_control_bytes)]
 Selector = Annotated[
     str, StringConstraints(max_length=2_000), AfterValidator(_printable), AfterValidator(page_selector)

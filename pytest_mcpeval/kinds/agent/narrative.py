@@ -170,7 +170,8 @@ def _observed(outcome: OutcomeModel, folder: CaseFolder) -> Observation | None:
 
 def _something(folder: CaseFolder) -> str | None:
     """A captured file that shows the state of a case for which there is no better evidence."""
-    for path in (folder.after_submit_dom, folder.failure_screenshot, folder.landing_dom, folder.capture):
+    pages = folder.captured_dom("after_submit"), folder.failure_screenshot, folder.captured_dom("landing")
+    for path in (*pages, folder.capture):
         if path.is_file():
             return folder.relative(path)
     return None

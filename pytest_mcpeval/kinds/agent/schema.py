@@ -15,6 +15,7 @@ from pytest_mcpeval.kinds.agent.fields import (
     FreeText,
     Identifier,
     ManifestCaseId,
+    PageText,
     PageUrl,
     ResponseWait,
     Selector,
@@ -232,7 +233,7 @@ class CallModel(_Model):
 class AssertionsModel(_Model):
     """``assertions:`` of a case."""
 
-    final_response_contains: FreeText | None = None
+    final_response_contains: PageText | None = None
     must_call: list[Identifier] = []
     must_not_call: list[Identifier] = []
     must_call_exactly: dict[Identifier, Count] = {}

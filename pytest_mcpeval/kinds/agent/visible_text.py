@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from html.parser import HTMLParser
+from typing import NamedTuple
 
 RAW = frozenset({"script", "style", "noscript", "iframe", "noembed", "noframes", "xmp"})
 """Elements without elements in them, whatever stands there: browsers write their text as it is."""
@@ -27,17 +28,30 @@ _WIDTHLESS = re.compile("[\u00ad\u200b\u2060\ufeff]")
 """Where a word may be broken, or must not be: nobody sees it."""
 
 
+class Block(NamedTuple):
+    """A text between two elements that separate words; ``is_title`` for one in a ``title`` element."""
+
+    text: str
+    is_title: bool = False
+
+
 def visible_text(html: str) -> str:
-    """The readable text of a document, each run of blanks as one space, in Unicode's normal form C.
+    """The readable text of a document: its `visible_blocks`, with a space between them."""
+    return " ".join(block.text for block in visible_blocks(html))
+
+
+def visible_blocks(html: str) -> list[Block]:
+    """The readable texts of a document, each run of blanks as one space, in Unicode's normal form C.
 
     Left out are ``script``, ``style``, ``noscript`` and ``template`` elements, what stands in a frame's tags,
     comments, soft hyphens and blanks without width. A template with ``shadowrootmode`` is an open shadow root
-    and is read. Elements other than inline ones separate words.
+    and is read. Elements other than inline ones separate words, and blocks.
     """
     parser = _Reader()
     parser.feed(html)
     parser.close()
-    return normalized("".join(parser.parts))
+    parser.end_block()
+    return parser.blocks
 
 
 def normalized(text: str) -> str:
@@ -52,14 +66,24 @@ def _separates(tag: str) -> bool:
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
+        self.blocks: list[Block] = []
+        self._parts: list[str] = []
+        self._titles = 0
         # The open elements among SKIPPED, each with whether its text is left out.
         self._open: list[tuple[str, bool]] = []
         self._skipped = 0
 
+    def end_block(self) -> None:
+        """What follows belongs to another block."""
+        text = normalized("".join(self._parts))
+        if text:
+            self.blocks.append(Block(text, self._titles > 0))
+        self._parts.clear()
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if _separates(tag):
-            self.parts.append(" ")
+            self.end_block()
+        self._titles += tag == "title"
         if tag in RAW:
             self.set_cdata_mode(tag)
         if tag in SKIPPED:
@@ -69,7 +93,8 @@ class _Reader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if _separates(tag):
-            self.parts.append(" ")
+            self.end_block()
+        self._titles -= tag == "title" and self._titles > 0
         if tag not in SKIPPED or all(name != tag for name, _ in self._open):
             return
         while True:
@@ -80,4 +105,4 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._skipped:
-            self.parts.append(data)
+            self._parts.append(data)

@@ -1,48 +1,236 @@
-"""The assertion on the captured page."""
+"""The assertion on the captured page: what it shows that is new since it was opened, and was not typed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import unicodedata
+from array import array
+from bisect import bisect
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from functools import cache
+from itertools import accumulate
 
 from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, failed, inconclusive, passed
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
 from pytest_mcpeval.kinds.agent.spec import AgentCase
-from pytest_mcpeval.kinds.agent.visible_text import normalized
+from pytest_mcpeval.kinds.agent.visible_text import Block, normalized
 from pytest_mcpeval.loading.wording import shown
 
 SURROUNDING = 40
 SHOWN_TEXT = 600
 
+LANDING, TYPED, TITLE = 1, 2, 3
+NO_ANSWER = {
+    LANDING: "where the page showed it before anything was typed",
+    TYPED: "where the page repeats what was typed",
+    TITLE: "in the title of the page",
+}
+"""What a text on the page may be that is no answer."""
+
+PART_OF_AN_ANSWER = 2
+"""An input of so many words may well occur in an answer. A longer one that occurs whole is a quotation."""
+
+SAME_SHARE = 0.5
+"""The share of its words that a text of the landing page has kept, if it is still the same text."""
+
+LARGEST_COMPARISON = 4_000_000
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
 
 def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[AssertionOutcome]:
-    """The visible text of the page with the answer holds the text, blanks aside."""
+    """The page with the answer holds the text, blanks aside, in a place that is new and was not typed.
+
+    Without a captured landing page: anywhere in its visible text.
+    """
     wanted = case.assertions.final_response_contains
     if wanted is None:
         return
     judged = Judged("final_response_contains", None, wanted)
-    text = captured.response_text
-    if isinstance(text, Reason):
-        yield inconclusive(judged, text)
+    blocks, landing = captured.response_blocks, captured.landing_blocks
+    if isinstance(blocks, Reason):
+        yield inconclusive(judged, blocks)
         return
-    path = captured.folder.relative(captured.folder.after_submit_dom)
-    place = text.find(normalized(wanted))
+    page = Page(blocks)
+    searched = normalized(wanted)
+    place, instead = page.text.find(searched), set[int]()
+    if landing is not None and place >= 0:
+        if isinstance(landing, Reason):
+            message = f"the page shows {shown(wanted)}, and whether it did before nobody knows: "
+            yield inconclusive(judged, replace(landing, message=message + landing.message))
+            return
+        place, instead = page.new_place(searched, landing, normalized(case.input))
+    path = captured.folder.relative(captured.folder.captured_dom("after_submit"))
     if place < 0:
         message = f"the page does not show {shown(wanted)}"
-        evidence = Evidence(path, f"visible text, all {len(text):,} characters")
-        yield failed(judged, message, _end_of(text), evidence)
+        if instead:
+            where = " and ".join(words for kind, words in NO_ANSWER.items() if kind in instead)
+            message = f"the page shows {shown(wanted)} only {where}: that is no answer"
+        evidence = Evidence(path, f"visible text, all {len(page.text):,} characters")
+        yield failed(judged, message, _end_of(page.text), evidence)
         return
-    end = place + len(normalized(wanted))
-    around = text[max(0, place - SURROUNDING) : end + SURROUNDING]
+    end = place + len(searched)
+    around = page.text[max(0, place - SURROUNDING) : end + SURROUNDING]
     detail = f"visible text, characters {place + 1}–{end}: {around}"
-    yield passed(judged, f"the page shows {shown(wanted)}{_echo(wanted, case)}", Evidence(path, detail))
+    unknown = _unknown(searched, case) if landing is None else ""
+    yield passed(judged, f"the page shows {shown(wanted)}{unknown}", Evidence(path, detail))
 
 
-def _echo(wanted: str, case: AgentCase) -> str:
-    """A page repeats what was typed: a text that stands in the input says little."""
-    is_echo = normalized(wanted) in normalized(case.input)
-    return "; beware, it is also part of the input, which chat pages repeat" if is_echo else ""
+def _unknown(searched: str, case: AgentCase) -> str:
+    """What a pass may be worth where nobody knows how the page looked before."""
+    if searched in normalized(case.input):
+        return "; beware, it is also part of the input, which chat pages repeat"
+    return "; the page was not captured before the input, so it may have stood there all along"
 
 
 def _end_of(text: str) -> str:
     return text if len(text) <= SHOWN_TEXT else f"…{text[-SHOWN_TEXT:]}"
+
+
+class Page:
+    """The visible text of a page, and of each of its characters whether it is new, or what else it is."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.text = " ".join(block.text for block in blocks)
+        self._blocks = blocks
+        self._marks = bytearray(len(self.text))
+        lengths = (len(block.text) + 1 for block in blocks)
+        self._starts = list(accumulate(lengths, initial=0))[:-1]
+
+    def new_place(self, wanted: str, landing: Sequence[Block], typed: str) -> tuple[int, set[int]]:
+        """Where the text is that is wanted, with something new in it; else -1, and what it is instead.
+
+        A block that the landing page had as well, wherever it stood, is old, as often as it stood there. In a
+        block that has only changed, such as a heading with a counter, the words that it has kept are old.
+        """
+        left = Counter(block.text for block in landing)
+        changed: set[int] = set()
+        for index, block in enumerate(self._blocks):
+            if block.is_title:
+                self._mark(*self._span(index), TITLE)
+            elif left[block.text] > 0:
+                left[block.text] -= 1
+                self._mark(*self._span(index), LANDING)
+            else:
+                changed.add(index)
+        self._mark_typed(typed)
+        vanished = [tokens for text in left.elements() if any(map(_is_word, tokens := _tokens(text)))]
+        instead: set[int] = set()
+        place = self.text.find(wanted)
+        while place >= 0:
+            end = place + len(wanted)
+            for index in range(bisect(self._starts, place) - 1, bisect(self._starts, end - 1)):
+                if index in changed:
+                    changed.remove(index)
+                    self._mark_kept(index, vanished)
+            visible = [at for at in range(place, end) if not self.text[at].isspace()]
+            counting = [at for at in visible if _counts(self.text[at])] or visible
+            instead.update(self._marks[at] for at in counting)
+            if 0 in instead:
+                return place, set()
+            place = self.text.find(wanted, place + 1)
+        return -1, instead
+
+    def _span(self, index: int) -> tuple[int, int]:
+        return self._starts[index], self._starts[index] + len(self._blocks[index].text)
+
+    def _mark(self, start: int, end: int, mark: int) -> None:
+        self._marks[start:end] = bytes([mark]) * (end - start)
+
+    def _mark_kept(self, index: int, vanished: list[list[str]]) -> None:
+        """Mark what a block has kept of one that the landing page had; each of those is kept once."""
+        start, end = self._span(index)
+        found = list(_TOKEN.finditer(self.text, start, end))
+        tokens = [token[0].casefold() for token in found]
+        known, best, kept = set(tokens), -1, list[int]()
+        share = SAME_SHARE
+        for number, old in enumerate(vanished):
+            words = [token for token in old if _is_word(token)]
+            if sum(word in known for word in words) < share * len(words):
+                continue
+            places = _kept(old, tokens)
+            now = sum(_is_word(tokens[at]) for at in places) / len(words)
+            if now > share or (best < 0 and now == share):
+                best, kept, share = number, places, now
+        if best >= 0:
+            del vanished[best]
+        for at in kept:
+            self._mark(*found[at].span(), LANDING)
+
+    def _mark_typed(self, typed: str) -> None:
+        """Mark the input where the page repeats it: as a message, in a heading, quoted, or cut off with dots.
+
+        Of an input of one or two words, which an answer may well hold, only messages of nothing else are
+        marked, or else the first occurrence.
+        """
+        sought, _ = _letters(typed)
+        if not sought:
+            return
+        letters, places = _letters(self.text)
+        edges = {edge for index in range(len(self._blocks)) for edge in self._span(index)}
+        spans: list[tuple[int, int]] = []
+        found = letters.find(sought)
+        while found >= 0:
+            first, last = places[found], places[found + len(sought) - 1]
+            if not (
+                self._has_letter(first - 1)
+                or self._has_letter(last + 1)
+                or all(self._marks[first : last + 1])
+            ):
+                spans.append(self._with_punctuation(first, last + 1))
+            found = letters.find(sought, found + 1)
+        if len(typed.split()) <= PART_OF_AN_ANSWER:
+            spans = [span for span in spans if edges.issuperset(span)] or spans[:1]
+        for start, end in spans:
+            self._mark(start, end, TYPED)
+        for index, block in enumerate(self._blocks):
+            if block.text.endswith(("…", "...")) and sought.startswith(_letters(block.text)[0] or " "):
+                self._mark(*self._span(index), TYPED)
+
+    def _with_punctuation(self, start: int, end: int) -> tuple[int, int]:
+        while start > 0 and not self.text[start - 1].isspace() and not _counts(self.text[start - 1]):
+            start -= 1
+        while end < len(self.text) and not self.text[end].isspace() and not _counts(self.text[end]):
+            end += 1
+        return start, end
+
+    def _has_letter(self, at: int) -> bool:
+        return 0 <= at < len(self.text) and self.text[at].isalnum()
+
+
+def _tokens(text: str) -> list[str]:
+    return [token.casefold() for token in _TOKEN.findall(text)]
+
+
+def _is_word(token: str) -> bool:
+    """Whether a token tells one text from another, as numbers and punctuation do not."""
+    return _counts(token[0]) and not token.isdigit()
+
+
+def _kept(old: Sequence[str], new: Sequence[str]) -> list[int]:
+    """The places of the tokens in ``new`` that are those of ``old``, in their order."""
+    if len(old) * len(new) > LARGEST_COMPARISON:
+        known = set(old)
+        return [at for at, token in enumerate(new) if token in known]
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    return [at for block in blocks for at in range(block.b, block.b + block.size)]
+
+
+def _letters(text: str) -> tuple[str, array[int]]:
+    """A text without layout, punctuation and emphasis, in lower case; and the place of each letter."""
+    letters, places = list[str](), array("L")
+    for at, char in enumerate(text):
+        if _counts(char):
+            folded = char.casefold()
+            letters.append(folded)
+            places.extend([at] * len(folded))
+    return "".join(letters), places
+
+
+@cache
+def _counts(char: str) -> bool:
+    return not char.isspace() and char != "~" and not unicodedata.category(char).startswith(("P", "Sk"))

@@ -7,6 +7,7 @@ or only in part, leaves no log: then the assertions on it are inconclusive.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
 SETTING = "observability.ui_introspection"
+STOOD_BEFORE = "stood on the page before the input"
 
 Entry = dict[str, str | None]
 
@@ -31,23 +33,31 @@ class NotFoundError(Exception):
 def extract(ui: UiIntrospection, folder: CaseFolder) -> tuple[str, ...]:
     """Write the canonical logs that the page with the answer tells; gives remarks on those it does not.
 
+    Entries that stood on the page before the input are of earlier conversations, or examples: left out.
+
     Raises:
         OSError: A log cannot be written.
     """
     try:
-        page = _page(folder)
+        page = _page(folder.captured_dom("after_submit"))
+        path = folder.captured_dom("landing")
+        landing = _page(path) if path.is_file() else None
     except NotFoundError as error:
         return (str(error),)
     notes = []
     for kind in ui.exposes:
         try:
-            notes += _WRITERS[kind](_entries(kind, ui, page), folder)
+            entries, old = _entries(kind, ui, page, landing)
+            notes += _WRITERS[kind](entries, folder)
+            if old:
+                left_out = counted(old, "entry", "entries")
+                notes.append(f"{SETTING}.extract.{kind}: {left_out} {STOOD_BEFORE}: left out")
         except NotFoundError as error:
             notes.append(f"{SETTING}.extract.{kind}: {error}: no {kind} are taken from the page")
     return tuple(notes)
 
 
-def _page(folder: CaseFolder) -> BeautifulSoup:
+def _page(path: Path) -> BeautifulSoup:
     try:
         from bs4 import BeautifulSoup
     except ImportError:
@@ -55,7 +65,7 @@ def _page(folder: CaseFolder) -> BeautifulSoup:
             f"{SETTING} needs the package beautifulsoup4: pip install 'pytest-mcpeval[browser]'"
         ) from None
     try:
-        html = folder.after_submit_dom.read_text(encoding="utf-8", errors="replace")
+        html = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise NotFoundError(f"{SETTING}: the captured page cannot be read: {error.strerror}") from None
     # Text in templates is text as any other: those that stay are open shadow roots.
@@ -71,21 +81,45 @@ def _page(folder: CaseFolder) -> BeautifulSoup:
     return page
 
 
-def _entries(kind: EvidenceKind, ui: UiIntrospection, page: BeautifulSoup) -> list[Entry]:
-    """The entries of a kind with their fields, in the order of the page, each with a ``span_id``."""
+def _entries(
+    kind: EvidenceKind, ui: UiIntrospection, page: BeautifulSoup, landing: BeautifulSoup | None
+) -> tuple[list[Entry], int]:
+    """The new entries of a kind, in the order of the page, each with a ``span_id``; and how many are old."""
     places = ui.extract.get(kind)
     if places is None:
         raise NotFoundError("the manifest has no selectors for it, and a description alone is not read")
-    found = _selected(page, places.entry)
+    found = _read(page, places)
     if not found:
         raise NotFoundError(f"no element matches the selector {shown(places.entry)}")
-    entries = [_fields(entry, places) for entry in found]
-    ids = [_span_id(element, entry) for element, entry in zip(found, entries, strict=True)]
-    numbered = len(set(ids)) < len(ids) or None in ids
-    return [
-        {**entry, "span_id": f"ui-step-{number:03}" if numbered else given}
-        for number, (entry, given) in enumerate(zip(entries, ids, strict=True), start=1)
-    ]
+    before = [] if landing is None else _read(landing, places)
+    new = _since(before, found)
+    if not new:
+        raise NotFoundError(f"all {len(found)} entries {STOOD_BEFORE}")
+    ids = [entry["span_id"] for entry in new]
+    if len(set(ids)) < len(ids) or None in ids:
+        new = [{**entry, "span_id": f"ui-step-{number:03}"} for number, entry in enumerate(new, start=1)]
+    return new, len(found) - len(new)
+
+
+def _read(page: BeautifulSoup, places: UiSelectors) -> list[Entry]:
+    found = [(element, _fields(element, places)) for element in _selected(page, places.entry)]
+    return [{**entry, "span_id": _span_id(element, entry)} for element, entry in found]
+
+
+def _since(before: list[Entry], now: list[Entry]) -> list[Entry]:
+    """The entries that were added to those before: below or above them, else anywhere."""
+    count = len(before)
+    if now[:count] == before:
+        return now[count:]
+    if now[-count:] == before:
+        return now[:-count]
+    left, new = list(before), list[Entry]()
+    for entry in now:
+        if entry in left:
+            left.remove(entry)
+        else:
+            new.append(entry)
+    return new
 
 
 def _selected(element: Tag, selector: str) -> Sequence[Tag]:
