@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from pytest_mcpeval.cli import evaluations
 
@@ -36,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.cli.project import root_directory, runtime_at
-    from pytest_mcpeval.kinds.session.folder import Folder
+    from pytest_mcpeval.kinds.session.folder import Claim, Folder
     from pytest_mcpeval.kinds.session.interview import interview
     from pytest_mcpeval.kinds.session.options import evaluation_name, name_by_time
     from pytest_mcpeval.kinds.session.report import NOTHING_TO_EVALUATE
@@ -45,7 +48,7 @@ def _run(options: argparse.Namespace) -> int:
     name = evaluation_name(options.name or name_by_time())
     runtime, folder = runtime_at(root), Folder(root, name)
     try:
-        with folder.locked():
+        with closing(Claim(folder, uuid4().hex, os.getpid())):
             file = _state(runtime, folder, evaluations.out_file(options, root, name))
             if not file.state.attached_mcps:
                 print(f"{NOTHING_TO_EVALUATE}\nReport: {folder.report}")

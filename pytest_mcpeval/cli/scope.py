@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from pytest_mcpeval.cli import evaluations
 
@@ -42,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.cli.project import root_directory, runtime_at
-    from pytest_mcpeval.kinds.session.folder import Folder
+    from pytest_mcpeval.kinds.session.folder import Claim, Folder
     from pytest_mcpeval.kinds.session.options import evaluation_name, only_unfinished
     from pytest_mcpeval.kinds.session.scope import approve, with_derived
 
@@ -52,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         out = evaluations.out_file(options, root, name)
         _require_evaluation(folder)
-        with folder.locked():
+        with closing(Claim(folder, uuid4().hex, os.getpid())):
             file = _state(folder)
             if file.state.scenarios and file.state.config.scenarios_file == runtime.key(out) and out.exists():
                 # Approved and written by a process that died before it could say so.

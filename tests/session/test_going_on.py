@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from pytest_mcpeval.kinds.session.folder import folder_names
@@ -173,6 +174,52 @@ def test_nothing_that_lies_in_the_folder_is_taken_for_ones_own(tmp_path: Path) -
     assert not (folder / "state.json").exists()
     (folder / "critic-output.md").unlink()
     assert made.run().status == 0
+
+
+WAITING = """
+import asyncio
+from pathlib import Path
+
+
+async def run(task, toolbox):
+    await toolbox.call("mcp__tiny__echo", {"text": "hello"})
+    Path("held").touch()
+    while Path("hold").exists():
+        await asyncio.sleep(0.02)
+"""
+
+
+def test_two_runs_of_one_name_do_not_get_at_each_other(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path, scenario(ECHO), {"description": "Wait", "agent": "python:waiting:run"})
+    made.project.write("datasets/waiting.py", WAITING)
+    made.project.write("hold", "")
+    first = subprocess.Popen(
+        made.project.command("datasets", "-n2", "--mcpeval-name", "one"),
+        cwd=tmp_path,
+        env=made.project.environ(HOME=str(tmp_path)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    while not (tmp_path / "held").exists() and first.poll() is None:
+        time.sleep(0.01)
+    done = made.evaluation()
+    transcript = done.transcript
+    for arguments in ([], ["--mcpeval-resume"]):
+        second = made.run(*arguments, "--mcpeval-report", "report")
+        assert second.status == 1
+        assert f"{done.path} is in use by another run, process {first.pid}: wait until" in second.out
+        assert outcomes(second) == dict.fromkeys(["S1", "S2", "report"], "error")
+    assert done.transcript == transcript
+    # A run that was killed keeps nobody out.
+    processes = [psutil.Process(first.pid), *psutil.Process(first.pid).children(recursive=True)]
+    for process in processes:
+        process.kill()
+    psutil.wait_procs(processes[1:])
+    assert first.communicate(timeout=60)[0] is not None
+    (tmp_path / "hold").unlink()
+    resumed = made.run("--mcpeval-resume")
+    assert resumed.status == 0, resumed.out
+    assert [line["id"] for line in done.transcript] == ["S1-001", "S2-001", "S2-002"]
 
 
 def test_an_interruption_is_no_friction(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.session.folder import Claim, Folder
 from pytest_mcpeval.kinds.session.opening import Opening, opening
 from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
 from pytest_mcpeval.kinds.session.state import Config, State
@@ -82,3 +86,39 @@ def test_options_that_make_no_sense(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         session_options(tmp_path, name, resume=resume, restart=restart)
+
+
+def test_a_folder_is_in_the_hands_of_one_run_whose_processes_share_it(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "one")
+    words = f"{folder.path} is in use by another run, process 11: wait until it has ended, or give this "
+    with closing(Claim(folder, "first", 11)):
+        with closing(Claim(folder, "first", 11)), pytest.raises(TargetError) as refused:
+            Claim(folder, "second", 22)
+        assert str(refused.value).startswith(words)
+        # Another name and another project are other folders.
+        for other in (Folder(tmp_path, "two"), Folder(tmp_path / "elsewhere", "one")):
+            Claim(other, "second", 22).close()
+        with pytest.raises(TargetError, match="process 11"):
+            Claim(folder, "second", 22)
+    # What the first one left behind does not keep anybody out.
+    with closing(Claim(folder, "third-with-a-long-name", 3)), pytest.raises(TargetError, match="process 3:"):
+        Claim(folder, "first", 11)
+    Claim(folder, "x", 4).close()
+
+
+def test_the_folder_is_free_when_its_run_is_killed(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "one")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        Claim(folder, "first", os.getpid())
+        os.write(writing, b"!")
+        signal.pause()
+    assert os.read(reading, 1) == b"!"
+    with pytest.raises(TargetError, match=f"process {child}:"):
+        Claim(folder, "second", 2)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    Claim(folder, "second", 2).close()
+    os.close(reading)
+    os.close(writing)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.session.options import EVALUATIONS, PREFIX
 
 _LONGEST_LABEL = 40
@@ -40,6 +41,46 @@ def _label(key: str) -> str:
 
 def _short_digest(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+class Claim:
+    """An evaluation in the hands of one run: its processes share it, those of other runs are refused.
+
+    The kernel lets go when the last process of the run dies, however it dies.
+
+    Raises:
+        TargetError: Another run works on the evaluation.
+    """
+
+    def __init__(self, folder: Folder, run_id: str, pid: int) -> None:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(folder.path / ".run", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if self._is_first():
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, f"{run_id} {pid}".encode(), 0)
+            # To share a lock of one's own is to let go of it for a moment: another run may be there first.
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+            holder, _, holder_pid = os.pread(self._descriptor, 100, 0).decode().partition(" ")
+            if holder != run_id:
+                raise TargetError(
+                    f"{folder.path} is in use by another run, process {holder_pid}: wait until it has "
+                    "ended, or give this evaluation another name with --mcpeval-name"
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def _is_first(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Let go."""
+        os.close(self._descriptor)
 
 
 @dataclass(frozen=True)

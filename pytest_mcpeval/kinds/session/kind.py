@@ -39,7 +39,7 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
 
     def __init__(self, checks: CheckRegistry) -> None:
         self.checks = checks
-        self._runs: dict[str, EvaluationRun] = {}
+        self._runs: dict[str, EvaluationRun | TargetError] = {}
 
     def load(self, document: Document, place: Place) -> SessionSuite:
         """The session in a document."""
@@ -59,21 +59,32 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
             pass
 
     def _run(self, suite: SessionSuite, runtime: Runtime) -> EvaluationRun:
-        from pytest_mcpeval.kinds.session.folder import Folder, folder_names
+        """The evaluation of a file; one that was refused stays so in this run."""
+        if suite.key not in self._runs:
+            try:
+                self._runs[suite.key] = self._claimed(suite, runtime)
+            except TargetError as error:
+                self._runs[suite.key] = error
+        found = self._runs[suite.key]
+        if isinstance(found, TargetError):
+            raise found
+        return found
+
+    def _claimed(self, suite: SessionSuite, runtime: Runtime) -> EvaluationRun:
+        from pytest_mcpeval.kinds.session.folder import Claim, Folder, folder_names
         from pytest_mcpeval.kinds.session.run import EvaluationRun
 
-        if suite.key not in self._runs:
-            options = runtime.settings.session
-            keys = [other.key for other in runtime.suites if other.kind == self.name]
-            try:
-                earlier = options.earlier_of(suite.key)
-                run_name = earlier.run_name if earlier else options.run_name(keys)
-            except ValueError as error:
-                raise TargetError(str(error)) from None
-            name = folder_names(run_name, keys)[suite.key] if len(keys) > 1 else run_name
-            folder = Folder(runtime.settings.rootdir, earlier.name if earlier else name)
-            self._runs[suite.key] = EvaluationRun(suite, folder, replace(options, name=run_name))
-        return self._runs[suite.key]
+        options = runtime.settings.session
+        keys = [other.key for other in runtime.suites if other.kind == self.name]
+        try:
+            earlier = options.earlier_of(suite.key)
+            run_name = earlier.run_name if earlier else options.run_name(keys)
+        except ValueError as error:
+            raise TargetError(str(error)) from None
+        name = folder_names(run_name, keys)[suite.key] if len(keys) > 1 else run_name
+        folder = Folder(runtime.settings.rootdir, earlier.name if earlier else name)
+        runtime.target(("evaluation", folder), lambda: Claim(folder, options.run_id, options.pid))
+        return EvaluationRun(suite, folder, replace(options, name=run_name))
 
     def ask(self, suite: Session, case: SessionCase, runtime: Runtime) -> State:
         """Carry out the scenarios up to this one, in order, and for the report ask the critic.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,8 @@ class Earlier:
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """The command line. ``name`` is that of the run, ``run_id`` the same in all its processes.
+    """The command line. ``name`` is that of the run, ``run_id`` the same in all its processes, the first of
+    which is ``pid``.
 
     ``said`` is the name as it was given, which may be that of one evaluation of an earlier run.
     ``earlier`` are the evaluations that may be meant by ``resume`` and ``restart``: those of the run that the
@@ -41,6 +43,7 @@ class SessionOptions:
     resume: bool = False
     restart: bool = False
     run_id: str = ""
+    pid: int = 0
     earlier: tuple[Earlier, ...] = ()
     said: str | None = None
 
@@ -86,22 +89,22 @@ def session_options(root: Path, name: str | None, *, resume: bool, restart: bool
     if resume and restart:
         raise ValueError("--mcpeval-resume and --mcpeval-restart: expected one of them")
     chosen = evaluation_name(name or name_by_time())
-    run_id = uuid.uuid4().hex
+    asked = SessionOptions(chosen, resume, restart, uuid.uuid4().hex, os.getpid())
     if not (resume or restart):
-        return SessionOptions(chosen, run_id=run_id)
+        return asked
     open_ones = unfinished(root)
     if name is None:
         if not open_ones:
             raise ValueError(_which("--mcpeval-name", []))
         earlier = [found for found in evaluations(root) if found.name in open_ones]
-        return SessionOptions(chosen, resume, restart, run_id, tuple(earlier))
+        return replace(asked, earlier=tuple(earlier))
     known = evaluations(root)
     run = next((found.run_name for found in known if found.name == name), name)
     earlier = [found for found in known if found.name == name or found.run_name == run]
     if resume and not earlier and not (root / EVALUATIONS / f"{PREFIX}{name}").is_dir():
         listed = f"unfinished are {', '.join(open_ones)}" if open_ones else "none is unfinished"
         raise ValueError(f"--mcpeval-resume: there is no evaluation {name!r} in {EVALUATIONS}/ ({listed})")
-    return SessionOptions(run, resume, restart, run_id, tuple(earlier), said=name)
+    return replace(asked, name=run, earlier=tuple(earlier), said=name)
 
 
 def evaluation_name(text: str) -> str:
