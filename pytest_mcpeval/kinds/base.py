@@ -15,6 +15,7 @@ from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batches, id_problems
 from pytest_mcpeval.kinds.shape import KindShape
 from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.loading.document import value_at
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.text import indented
@@ -89,7 +90,9 @@ class Suite(Generic[SpecT]):
         number = bisect_right(self._lines, case.line)
         following = self._lines[number] if number < len(self._lines) else case.line + SHOWN_LINES
         after = min(SHOWN_LINES, following - case.line) - 1
-        excerpt = self.document.excerpt(case.line, before=0, after=after)
+        row = value_at(self.document.data, case.keys)
+        name = str(row.get("id") or case.id) if isinstance(row, dict) else case.id
+        excerpt = self.document.excerpt(case.line, before=0, after=after, near=name)
         return [f"{self.key}:{case.line}", indented(excerpt, "  ")] if excerpt else []
 
     @cached_property

@@ -58,6 +58,18 @@ def _fixture_name(name: str) -> str:
     return name
 
 
+LONGEST_NAME = 255
+"""Bytes that file systems allow in the name of a file."""
+LONGEST_PATH = 1_000
+
+
+def _path(path: str) -> str:
+    longest = max(len(os.fsencode(part)) for part in path.split("/"))
+    if "\0" in path or longest > LONGEST_NAME or len(path) > LONGEST_PATH:
+        raise ValueError(f"{shown(path)} cannot be the name of a file")
+    return path
+
+
 # Not .jsonl: a baseline is one document on many lines.
 BASELINE_SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -73,8 +85,9 @@ def _baseline_file(path: str) -> str:
 CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 FixtureName = Annotated[str, AfterValidator(_fixture_name)]
 Text = Annotated[str, StringConstraints(min_length=1)]
-OptionalPath = Annotated[Text | None, RelativePath()]
-BaselinePath = Annotated[Annotated[Text, AfterValidator(_baseline_file)] | None, RelativePath()]
+FilePath = Annotated[Text, AfterValidator(_path)]
+OptionalPath = Annotated[FilePath | None, RelativePath()]
+BaselinePath = Annotated[Annotated[FilePath, AfterValidator(_baseline_file)] | None, RelativePath()]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Concurrency = Annotated[int, Field(ge=1, le=256)]

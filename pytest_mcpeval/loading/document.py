@@ -14,6 +14,9 @@ from .positions import Position, find
 from .problems import DataFileError, Problem
 from .source import LINE_BREAK, Source, read
 
+EXCERPT_WIDTH = 200
+"""Characters that an excerpt shows of a line: the whole file may be one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Document:
@@ -44,16 +47,20 @@ class Document:
         """A problem of the value at a path of keys."""
         return Problem(self.path, self.line(*keys), message)
 
-    def excerpt(self, line: int, before: int = 1, after: int = 6) -> str:
+    def excerpt(self, line: int, before: int = 1, after: int = 6, near: str = "") -> str:
         """The source around a line, each line with its number and the line itself marked with ``>``.
 
-        Empty when the file is gone or has changed.
+        Of a line that is long, a part: that of the line itself has the text ``near`` in it. Empty when the
+        file is gone or has changed.
         """
         lines = self._source_lines
         numbers = range(max(1, line - before), min(len(lines), line + after) + 1)
         width = len(str(numbers[-1])) if numbers else 0
         marks = ((number, ">" if number == line else " ", lines[number - 1]) for number in numbers)
-        return "\n".join(f"{mark} {number:>{width}} | {text}".rstrip() for number, mark, text in marks)
+        return "\n".join(
+            f"{mark} {number:>{width}} | {_part(text, near if number == line else '')}".rstrip()
+            for number, mark, text in marks
+        )
 
     @cached_property
     def _positions(self) -> Position | None:
@@ -73,6 +80,16 @@ class Document:
         return source if source.digest == self.digest else None
 
 
+def value_at(data: Any, keys: Iterable[Key]) -> Any:
+    """The value at a path of keys; None where there is none."""
+    for key in keys:
+        try:
+            data = data[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
 class UnsoundDocumentError(DataFileError):
     """A file that could be read to its end, but not without problems.
 
@@ -82,6 +99,17 @@ class UnsoundDocumentError(DataFileError):
     def __init__(self, problems: Iterable[Problem], document: Document) -> None:
         super().__init__(problems)
         self.document = document
+
+
+def _part(text: str, near: str) -> str:
+    """A line; of a long one the part around a text, which stands there quoted, or as the value of a key."""
+    if len(text) <= EXCERPT_WIDTH:
+        return text
+    found = (text.find(one) for one in (f'"{near}"', f": {near}", near)) if near else ()
+    place = next((index for index in found if index >= 0), 0)
+    start = max(0, min(place - EXCERPT_WIDTH // 4, len(text) - EXCERPT_WIDTH))
+    end = start + EXCERPT_WIDTH
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 def _positions(source: Source, limits: Limits) -> Position | None:

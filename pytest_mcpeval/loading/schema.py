@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from .document import Document
+from .document import Document, value_at
 from .parsed import Key
 from .problems import DataFileError, Problem
 from .schema_walk import Expected, Place, Schema, Walk, fields, has, spellings
@@ -38,7 +38,7 @@ def validate(
         DataFileError: With one problem per error, at the line of the offending key.
     """
     if data is None:
-        data = _value_at(document.data, at)
+        data = value_at(document.data, at)
     try:
         if isinstance(model, TypeAdapter):
             return model.validate_python(data)
@@ -59,7 +59,7 @@ def problems_of(
     Without the model there are no suggestions for unknown keys, and members of plain unions may be named.
     """
     if data is None:
-        data = _value_at(document.data, at)
+        data = value_at(document.data, at)
     walk = Walk(_core_schema(model))
     findings = [_finding(details, walk, data) for details in error.errors(include_url=False)]
     unique = {(finding.path, finding.sentence(at)): finding for finding in _settled(findings)}
@@ -119,7 +119,7 @@ def _finding(details: Mapping[str, Any], walk: Walk, data: Any) -> _Finding:
         text = _missing(place, details["input"])
         return _Finding(place, holder_path, holder_path, error_type, None, (), text)
     if error_type == "extra_forbidden":
-        text = _unknown(place, _value_at(data, holder_path))
+        text = _unknown(place, value_at(data, holder_path))
         return _Finding(place, place.path, holder_path, error_type, None, (), text)
     if error_type.startswith("union_tag_"):
         return _tag(details, place, walk)
@@ -224,14 +224,6 @@ def _member_meant(path: tuple[Key, ...], members: list[list[_Finding]], level: i
 def _distance(found: list[_Finding]) -> tuple[int, int]:
     """How far a value is from a member of a union: its findings, then those without a suggestion."""
     return len(found), sum("did you mean" not in finding.text for finding in found)
-
-
-def _value_at(data: Any, keys: Iterable[Key]) -> Any:
-    for key in keys:
-        if not has(data, key):
-            return None
-        data = data[key]
-    return data
 
 
 _adapters: dict[Any, TypeAdapter[Any]] = {}

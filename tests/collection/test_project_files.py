@@ -154,6 +154,12 @@ def test_paths_of_baselines_are_relative_to_their_file(small: Project) -> None:
         ("scenario:\n- files: ../x/*", "2: files: expected a glob of files below datasets/"),
         ('scenario:\n- files: "\\0"', '2: files: "\\u0000" matches no data file below datasets/'),
         (f"scenario:\n- files: {'x' * 300}", '2: files: "xxx'),
+        (f"scenario:\n- baseline: {'x' * 300}.json", '2: scenario[0].baseline: "xxx'),
+        (
+            'scenario:\n- baseline: "a\\0.json"',
+            '2: scenario[0].baseline: "a\\u0000.json" cannot be the name of',
+        ),
+        (f"retrieval:\n- corpus: {'x/' * 600}.json", '2: retrieval[0].corpus: "x/x'),
         ("scenario:\n- files: []", "2: scenario[0].files: expected at least 1 entry"),
         (
             "scenario:\n- files:",

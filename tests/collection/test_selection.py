@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from xml.etree import ElementTree
 
 import pytest
 
@@ -339,3 +340,19 @@ def test_a_later_case_is_found_by_its_line(project: Project, run: RunPytest) -> 
 def test_json_lines_cases_run(project: Project, run: RunPytest) -> None:
     project.write("datasets/a.jsonl", "\n".join(map(json.dumps, [case("one"), failing("two")])))
     run().assert_outcomes(passed=1, failed=1)
+
+
+def test_a_file_of_one_line_is_not_in_every_failure(project: Project) -> None:
+    cases = [case(f"c{number}", text="x" * 100) for number in range(200)]
+    cases[:2] = [failing("first"), failing("second")]
+    path = project.write("datasets/a.json", json.dumps({"server": "tiny", "tests": cases}))
+    assert path.stat().st_size > 38_000
+    done = project.run("--junitxml=junit.xml", "--html=report.html", "-k", "first or second")
+    marked = [line for line in done.lines if line.startswith("  > 1 | ")]
+    assert [('"first"' in line, '"second"' in line) for line in marked] == [(True, True), (False, True)]
+    assert all(len(line) <= 210 for line in marked)
+    assert marked[1].startswith("  > 1 | …")
+    shown = [str(dict(row)) for _, row in done.html_rows()]
+    assert len(shown) == 2
+    texts = [*shown, *(ElementTree.tostring(one, "unicode") for one in done.junit_cases())]
+    assert not any("x" * 100 in text for text in texts)

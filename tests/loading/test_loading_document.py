@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mcpeval.loading import DataFileError, Limits, Problem, load
+from pytest_mcpeval.loading.document import EXCERPT_WIDTH
 
 CONTENT = """\
 # a comment
@@ -105,6 +106,27 @@ def test_an_excerpt_numbers_and_marks_lines(path: Path) -> None:
 def test_an_excerpt_stays_inside_the_file(path: Path, line: int, first: str, last: str) -> None:
     lines = load(path).excerpt(line, before=5, after=2).split("\n")
     assert (lines[0], lines[-1]) == (first, last)
+
+
+def test_an_excerpt_shows_a_part_of_a_long_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    rows = ", ".join(f'{{"id": "c{number}", "text": "{"x" * 50}"}}' for number in range(500))
+    path.write_text(f'[\n{rows}\n, "{"y" * 5000}"]', encoding="utf-8")
+    document = load(path)
+
+    def marked(near: str) -> str:
+        before, line, after = document.excerpt(2, before=1, after=1, near=near).split("\n")
+        assert before == "  1 | ["
+        assert len(after) == len("  3 | …") + EXCERPT_WIDTH
+        assert line.startswith("> 2 | ")
+        return line.removeprefix("> 2 | ")
+
+    assert len(marked("c17")) == EXCERPT_WIDTH + 2
+    assert marked("c17").index('"c17"') < EXCERPT_WIDTH / 2
+    assert (marked("c17")[0], marked("c17")[-1]) == ("…", "…")
+    assert '"c499"' in marked("c499")
+    assert marked("") == marked("nowhere") == marked("c0")
+    assert marked("c0").startswith('{"id": "c0"')
 
 
 def test_an_excerpt_of_a_vanished_file_is_empty(path: Path) -> None:

@@ -17,11 +17,7 @@ SHOWN_OBSERVED = 1_200
 
 def explain(suite: AgentSuite, case: Case[AgentCase], sample: Sample) -> str:
     """Input, assertions, where the artifacts are, and the place in the file, safe for a terminal."""
-    parts = [sample.message, *_lines(case.spec, sample)]
-    following = min((other.line for other in suite.cases if other.line > case.line), default=case.line + 9)
-    excerpt = suite.document.excerpt(case.line, before=0, after=min(8, following - case.line - 1))
-    if excerpt:
-        parts += [f"{suite.key}:{case.line}", indented(excerpt, "  ")]
+    parts = [sample.message, *_lines(case.spec, sample), *suite.place_of(case)]
     return visible("\n".join(parts))
 
 

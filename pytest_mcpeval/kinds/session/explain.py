@@ -40,10 +40,8 @@ def _lines(suite: SessionSuite, case: Case[SessionSpec], sample: Sample) -> Iter
     if sample.run.get("answer"):
         yield "the agent said:"
         yield indented(shortened(sample.run["answer"], SHOWN_CHARACTERS))
-    excerpt = suite.document.excerpt(case.line, before=0, after=6)
-    if excerpt and case.keys:
-        yield f"{suite.key}:{case.line}"
-        yield indented(excerpt, "  ")
+    if case.keys:
+        yield from suite.place_of(case)
 
 
 def _call(call: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, BaselinePath, Text, Whole
+from pytest_mcpeval.kinds.fields import FILE_MODEL, BaselinePath, FilePath, Text, Whole
 from pytest_mcpeval.kinds.session.critic.findings import Severity
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel, CriticSetting
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel, StepModel
@@ -162,6 +162,6 @@ class SessionModel(SessionSettings):
     name: Any = None
     description: Any = None
     version: Any = None
-    scenarios: Annotated[list[ScenarioModel], Field(min_length=1)] | Text = Field(
+    scenarios: Annotated[list[ScenarioModel], Field(min_length=1)] | FilePath = Field(
         description="1 to 8 scenarios, or the file that lists them"
     )

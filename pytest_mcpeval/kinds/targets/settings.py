@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Text, located
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FilePath, FixtureName, RelativePath, Text, located
 from pytest_mcpeval.loading.document import Document
 from pytest_mcpeval.loading.schema import Expected, problems_of
 from pytest_mcpeval.loading.wording import shown, suggestion
@@ -112,7 +112,7 @@ class TargetModel(BaseModel):
     mcp: ToolModel | None = None
     http: UrlModel | None = None
     env: Environment = Field({}, description="environment of a command; ${VAR} is filled in")
-    directory: Annotated[Text, RelativePath()] = Field(
+    directory: Annotated[FilePath, RelativePath()] = Field(
         ".", description="where `python:` imports from and `command:` starts; default: that of this file"
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints, model_validator
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, RelativePath, Text, Whole
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FilePath, RelativePath, Text, Whole
 from pytest_mcpeval.kinds.targets.settings import (
     WAYS,
     Arguments,
@@ -24,7 +24,7 @@ _EMBEDDED = ("heuristics",)
 
 FieldPath = Annotated[str, StringConstraints(pattern=r"^\w[\w-]*(\.\w[\w-]*)*$")]
 VerdictFiles = Annotated[
-    Text | Annotated[list[Text], Field(min_length=1)],
+    FilePath | Annotated[list[FilePath], Field(min_length=1)],
     Expected("a file of recorded verdicts, or a list of them, one for each run"),
 ]
 ENTRY_FIELDS = ("description", "server", "tool", "peers", "previous")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Seconds, Text, Whole
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FilePath, FixtureName, RelativePath, Seconds, Text, Whole
 from pytest_mcpeval.kinds.targets.settings import Command, FunctionPath
 from pytest_mcpeval.loading.wording import shown, suggestion
 
@@ -30,11 +30,11 @@ class CriticModel(BaseModel):
     model: Text | None = Field(
         default=None, description="a language model, such as openai:gpt-5 (extra `model`)"
     )
-    file: Annotated[Text | None, RelativePath()] = Field(
+    file: Annotated[FilePath | None, RelativePath()] = Field(
         default=None, description="a file that is there already"
     )
     timeout: Seconds = Field(default=600.0, description="seconds the critic may take")
-    directory: Annotated[Text, RelativePath()] = Field(
+    directory: Annotated[FilePath, RelativePath()] = Field(
         default=".",
         description="where `python:` imports from and `command:` starts; default: that of this file",
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, RelativePath, Seconds, Text
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FilePath, FixtureName, RelativePath, Seconds, Text
 from pytest_mcpeval.kinds.session.records import MCP_PREFIX, MOST_CALLS, is_reserved
 from pytest_mcpeval.kinds.targets.settings import Command, Environment, FunctionPath
 from pytest_mcpeval.loading.wording import shown, suggestion
@@ -103,7 +103,7 @@ class AgentModel(_Model):
     model: Text | None = Field(None, description="a language model, such as openai:gpt-5 (extra `model`)")
     instructions: str = Field("", description="with `model`: what the model is told before the task")
     env: Environment = Field({}, description="environment of a `command`; ${VAR} is filled in")
-    directory: Annotated[Text, RelativePath()] = Field(
+    directory: Annotated[FilePath, RelativePath()] = Field(
         ".", description="where `python:` imports from and `command:` starts; default: that of this file"
     )
 
