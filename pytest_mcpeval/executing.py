@@ -12,7 +12,7 @@ import pytest
 
 from pytest_mcpeval.driving_plan import write_plan
 from pytest_mcpeval.foreseeing import SetUpsOfTheProject, may_be_set_aside
-from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key
+from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key, withdraw_xfail
 from pytest_mcpeval.kinds.base import Case, Suite, TargetError
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
@@ -124,6 +124,8 @@ class Executor:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the samples of an item on its report, as one JSON string."""
         report = yield
+        if isinstance(item, CaseItem) and not _is_verdict(item, call):
+            withdraw_xfail(item, call, report)
         if (problem := _unknown_fixture(item, call, report)) is not None:
             report.longrepr = problem
         elif (error := _not_ready(item, call)) is not None:
@@ -146,6 +148,12 @@ class Executor:
     def pytest_sessionfinish(self) -> None:
         """Close every connection."""
         self.runtime.close()
+
+
+def _is_verdict(item: CaseItem, call: pytest.CallInfo[None]) -> bool:
+    """Whether an item that raised did so because its target answered and was wrong, and nothing else."""
+    judged = {sample.outcome for sample in item.stash.get(samples_key, [])}
+    return call.when == "call" and not _is_foreign(call) and not judged & {"error", "inconclusive"}
 
 
 def _unknown_fixture(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str | None:

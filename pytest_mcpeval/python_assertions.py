@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_mcpeval.kinds.base import InvalidTest
 from pytest_mcpeval.python_cases import EvidenceMissing, recorder_of
 from pytest_mcpeval.python_markers import ASSERT_MARKER, marked_assertions
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
-    from pytest_mcpeval.kinds.agent.spec import Assertions
     from pytest_mcpeval.samples import Check
 
 
@@ -27,7 +27,7 @@ def judge_marked_assertions(item: pytest.Item) -> None:
         MarkedAssertionsFailed: One does not hold.
         EvidenceMissing: None failed, and one could not be decided.
         TargetError: The last visit did not come to its end, or its trace backend could not be asked.
-        pytest.fail.Exception: The test visited no agent, or its markers contradict each other.
+        InvalidTest: The test visited no agent, or its markers contradict each other.
     """
     __tracebackhide__ = True
     from pytest_mcpeval.kinds.agent.captures import read_capture
@@ -35,20 +35,30 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     from pytest_mcpeval.kinds.agent.spec import AgentCase, Observability
     from pytest_mcpeval.kinds.scenario.run import headline
 
-    assertions, recorder = _assertions_of(item), recorder_of(item)
-    if assertions is None:
+    try:
+        marked = marked_assertions(item)
+    except ValueError as error:
+        raise InvalidTest(f"{ASSERT_MARKER}: the markers of the test together: {error}") from None
+    recorder = recorder_of(item)
+    if not marked:
         return
     if not recorder.visits:
         message = "has nothing to judge: the test visited no agent; use the fixture mcpeval_capture"
-        pytest.fail(f"{ASSERT_MARKER} {message}", pytrace=False)
+        raise InvalidTest(f"{ASSERT_MARKER} {message}")
     captured = recorder.visits[-1].captured()
     capture = read_capture(captured.folder)
-    case = AgentCase(item.name, "" if capture is None else capture.input, assertions)
-    score = score_case(item.name, case, captured, Observability())
-    recorder.checks.extend(map(_check, score.outcomes))
-    if score.outcome == "failed":
+    typed = "" if capture is None else capture.input
+    scores = [
+        score_case(item.name, AgentCase(item.name, typed, assertions), captured, Observability())
+        for assertions in marked
+    ]
+    # Two markers may assert the same.
+    outcomes = [outcome for score in scores for outcome in score.outcomes]
+    recorder.checks.extend(_check(one) for n, one in enumerate(outcomes) if one not in outcomes[:n])
+    found = {score.outcome for score in scores}
+    if "failed" in found:
         raise MarkedAssertionsFailed(headline(recorder.checks))
-    if score.outcome == "inconclusive":
+    if "inconclusive" in found:
         raise EvidenceMissing(headline(recorder.checks))
 
 
@@ -60,11 +70,3 @@ def _check(outcome: AssertionOutcome) -> Check:
     if outcome.reason is None:
         return check
     return replace(check, details={**(check.details or {}), "recovery": recovery_of_test(outcome.reason)})
-
-
-def _assertions_of(item: pytest.Item) -> Assertions | None:
-    try:
-        return marked_assertions(item)
-    except ValueError as error:
-        message = f"{ASSERT_MARKER}: the markers of the test together: {error}"
-    pytest.fail(message, pytrace=False)

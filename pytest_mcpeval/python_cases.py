@@ -12,7 +12,7 @@ import pytest
 
 from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.items import CaseItem
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.kinds.base import InvalidTest, TargetError
 from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.python_markers import ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER, case_problems
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.agent.captured import Captured
     from pytest_mcpeval.kinds.scenario.run import Answer
+    from pytest_mcpeval.python_client import RecordingExpect
     from pytest_mcpeval.servers.response import Response
 
 Target = Literal["tool", "resource", "prompt"]
@@ -84,13 +85,16 @@ class MadeVisit:
 class Recorder:
     """What one Python test did: the calls it made, in the order it made them, and the checks it evaluated.
 
-    ``visits`` are those it made to agents, in their order.
+    ``visits`` are those it made to agents, in their order, ``expects`` the expectations it wrote.
+    ``came_through`` says that the test itself, before its tear-down, raised nothing.
     """
 
     server: str = ""
     calls: list[RecordedCall] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     visits: list[MadeVisit] = field(default_factory=list)
+    expects: list[RecordingExpect] = field(default_factory=list)
+    came_through: bool = False
 
     def begin(
         self, target: Target, name: str, arguments: Mapping[str, Any] | None, timeout: float
@@ -213,11 +217,23 @@ def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:
         return "passed"
     if report.skipped:
         return "xfailed" if hasattr(report, "wasxfail") else "skipped"
-    error = call.excinfo.value if call.excinfo is not None else None
-    if isinstance(error, EvidenceMissing):
+    if call.excinfo is not None and isinstance(call.excinfo.value, EvidenceMissing):
         return "inconclusive"
-    incident = isinstance(error, INCIDENTS) or (isinstance(error, CallError) and error.is_incident)
-    return "error" if incident or call.when == "setup" else "failed"
+    return "error" if _is_incident(call) else "failed"
+
+
+def _is_incident(call: pytest.CallInfo[None]) -> bool:
+    error = call.excinfo.value if call.excinfo is not None else None
+    could_not_ask = isinstance(error, INCIDENTS) or (isinstance(error, CallError) and error.is_incident)
+    return could_not_ask or (error is not None and call.when != "call")
+
+
+def is_verdict(call: pytest.CallInfo[None]) -> bool:
+    """Whether what a test raised may tell that an answer was wrong."""
+    from pytest_mcpeval.kinds.scenario.checks import CheckSpecError
+
+    error = call.excinfo.value if call.excinfo is not None else None
+    return not _is_incident(call) and not isinstance(error, (EvidenceMissing, InvalidTest, CheckSpecError))
 
 
 def _unexplained(

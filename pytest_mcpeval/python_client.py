@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from pytest_mcpeval.kinds.scenario.checks import Expect
+from pytest_mcpeval.kinds.scenario.checks.expect import Negated
 from pytest_mcpeval.kinds.scenario.run import Answer
 from pytest_mcpeval.python_cases import RecordedCall, Recorder, recorder_of
 from pytest_mcpeval.python_markers import marked_server
@@ -25,6 +32,8 @@ if TYPE_CHECKING:
 
 # Past the time limit of the call itself: only a blocked connection thread lets a test wait this long.
 GRACE_SECONDS = 15.0
+
+OWN_FILES = f"{Path(__file__).parent}{os.sep}"
 
 
 class CallTool(Protocol):
@@ -48,13 +57,92 @@ class MakeExpect(Protocol):
         """Begin checks on a response, or on any text."""
 
 
+@dataclass(eq=False)
+class ExpectationPart:
+    """A part of an expectation that a check must come of: where it is, and what it lacks otherwise."""
+
+    path: str
+    line: int
+    lack: str
+    has_check: bool = False
+
+
+CHECK_METHODS = frozenset(name for name, value in vars(Expect).items() if name[0] != "_" and callable(value))
+
+
 class RecordingExpect(Expect):
-    """`Expect` whose checks appear in the tables and reports of the session."""
+    """`Expect` whose checks appear in the tables and reports of the session.
+
+    ``parts`` are the expectation itself, and each ``not_``, ``all()`` and other method that was named: where
+    no check came of one of them, the test does not judge what it seems to judge.
+    """
 
     def __init__(self, response: Response, runtime: Runtime, recorder: Recorder) -> None:
         __tracebackhide__ = True
         super().__init__(response, runtime.checks)
         self.checks = recorder.checks
+        self.parts: list[ExpectationPart] = []
+        self._block = self._begin("an expectation without a check: call one on it, such as .has_citation()")
+        recorder.expects.append(self)
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        caller = inspect.currentframe()
+        assert caller is not None
+        if name not in CHECK_METHODS or (caller.f_back and _is_own(caller.f_back)):
+            return found
+        if name == "all":
+            lack = ".all() without a check: write `with ….all():`, and call checks in its block"
+            self._block = self._begin(lack)
+            return found
+        part = self._begin(f".{name} without brackets evaluates nothing: write .{name}(…)")
+
+        @functools.wraps(found)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            part.has_check = True
+            return found(*args, **kwargs)
+
+        return method
+
+    @property
+    def not_(self) -> Expect:
+        """The next check must not hold."""
+        return _RecordedNegation(
+            self, self._begin('.not_ without a check: add one, as in .not_.contains("x")')
+        )
+
+    def rule(self, rule: Mapping[str, Any]) -> Expect:
+        """A check as it is written in data files."""
+        __tracebackhide__ = True
+        self._block.has_check = True
+        return super().rule(rule)
+
+    def _begin(self, lack: str) -> ExpectationPart:
+        if self.parts:
+            # What goes on says itself what it lacks.
+            self.parts[0].has_check = True
+        frame = inspect.currentframe()
+        while frame is not None and _is_own(frame):
+            frame = frame.f_back
+        assert frame is not None
+        self.parts.append(ExpectationPart(frame.f_code.co_filename, frame.f_lineno, lack))
+        return self.parts[-1]
+
+
+def _is_own(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(OWN_FILES)
+
+
+class _RecordedNegation(Negated):
+    def __init__(self, positive: Expect, part: ExpectationPart) -> None:
+        super().__init__(positive)
+        self._part = part
+
+    def rule(self, rule: Mapping[str, Any]) -> Expect:
+        __tracebackhide__ = True
+        self._part.has_check = True
+        return super().rule(rule)
 
 
 class CaseClient:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Iterable, Iterator
+import os
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -12,15 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mcpeval.items import CaseItem
+from pytest_mcpeval.items import CaseItem, withdraw_xfail
+from pytest_mcpeval.kinds.base import InvalidTest
 from pytest_mcpeval.python_assertions import MarkedAssertionsFailed, judge_marked_assertions
-from pytest_mcpeval.python_cases import INCIDENTS, EvidenceMissing, is_python_case, python_sample, recorder_of
+from pytest_mcpeval.python_cases import (
+    INCIDENTS,
+    EvidenceMissing,
+    is_python_case,
+    is_verdict,
+    python_sample,
+    recorder_of,
+)
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems
 from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.servers.errors import CallError
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.python_client import ExpectationPart
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.response import Response
 
@@ -73,6 +83,8 @@ class PythonCases:
         if not is_python_case(item) or not isinstance(item, pytest.Function):
             return (yield)
         self._require_good_markers(item)
+        recorder = recorder_of(item)
+        of_fixtures = {part for expect in recorder.expects for part in expect.parts}
         marked = item.get_closest_marker(CHECKS_MARKER) is not None
         function, returned = item.obj, list[object]()
         if marked:
@@ -80,15 +92,27 @@ class PythonCases:
         try:
             result = yield
         except Exception as error:
+            if isinstance(error, InvalidTest):
+                _require_checks(item, except_for=of_fixtures)  # Says where.
             if not item.config.option.fulltrace:
                 hide_own_frames(error)
             raise
         finally:
             item.obj = function
         self._require_good_markers(item)
+        _require_checks(item, except_for=of_fixtures)
         if marked:
             self._judge(item, returned)
         judge_marked_assertions(item)
+        recorder.came_through = True
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        """What fixtures expect may be judged in their tear-down; that it was is seen after it."""
+        result = yield
+        if is_python_case(item) and recorder_of(item).came_through:
+            _require_checks(item)
         return result
 
     def _require_good_markers(self, item: pytest.Function) -> None:
@@ -101,7 +125,7 @@ class PythonCases:
             for problem in marker_problems(marker, item.path, self._runtime)
         ]
         if problems:
-            pytest.fail("\n".join(problems), pytrace=False)
+            raise InvalidTest("\n".join(problems))
 
     def _judge(self, item: pytest.Function, returned: list[object]) -> None:
         __tracebackhide__ = True
@@ -120,16 +144,35 @@ class PythonCases:
         """Failures in words where a traceback tells nothing; calls and checks beside it where it does."""
         report = yield
         if is_python_case(item):
+            if not is_verdict(call):
+                withdraw_xfail(item, call, report)
             if call.excinfo is not None and report.failed:
                 _tell(item, call, call.excinfo.value, report)
             _redact(report)
         return report
 
 
+def _require_checks(item: pytest.Item, except_for: Container[ExpectationPart] = ()) -> None:
+    """Refuse a test with an expectation of which no check came.
+
+    Raises:
+        InvalidTest: It says where that is written.
+    """
+    __tracebackhide__ = True
+    found = [
+        f"{Path(os.path.relpath(part.path, item.config.rootpath)).as_posix()}:{part.line}: {part.lack}"
+        for expect in recorder_of(item).expects
+        for part in expect.parts
+        if not part.has_check and part not in except_for
+    ]
+    if found:
+        raise InvalidTest("\n".join(dict.fromkeys(found)))
+
+
 def _tell(
     item: pytest.Item, call: pytest.CallInfo[None], error: BaseException, report: pytest.TestReport
 ) -> None:
-    if isinstance(error, INCIDENTS):
+    if isinstance(error, (InvalidTest, *INCIDENTS)):
         report.longrepr = str(error).replace(f"{item.config.rootpath}/", "")
     elif isinstance(error, (MarkedChecksFailed, MarkedAssertionsFailed, EvidenceMissing)):
         report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
@@ -197,7 +240,7 @@ def response_to_judge(item: pytest.Item, returned: list[object]) -> Response:
     """What the test returned, or the last answer it got.
 
     Raises:
-        pytest.fail.Exception: There is neither, or the test returned something that is no answer.
+        InvalidTest: There is neither, or the test returned something that is no answer.
     """
     from pytest_mcpeval.servers.response import Response
 
@@ -206,16 +249,14 @@ def response_to_judge(item: pytest.Item, returned: list[object]) -> Response:
     if not values:
         last = recorder_of(item).last_response
         if last is None:
-            pytest.fail(
+            raise InvalidTest(
                 f"{CHECKS_MARKER} has nothing to judge: the test returned nothing and got no answer "
-                "from a server; return a Response or a text, or call a tool",
-                pytrace=False,
+                "from a server; return a Response or a text, or call a tool"
             )
         return last
     if not isinstance(values[-1], Response | str):
         found = type(values[-1]).__name__
-        message = f"{CHECKS_MARKER} judges a Response or a text, and the test returned {found}"
-        pytest.fail(message, pytrace=False)
+        raise InvalidTest(f"{CHECKS_MARKER} judges a Response or a text, and the test returned {found}")
     return values[-1] if isinstance(values[-1], Response) else Response(values[-1])
 
 

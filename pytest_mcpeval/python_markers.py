@@ -55,17 +55,20 @@ def _unknown_server(name: object, servers: Mapping[str, ServerDefinition]) -> st
 
 
 def marked_checks(item: pytest.Item, registry: CheckRegistry) -> list[ParsedCheck]:
-    """The checks of all markers of a test; the closest marker wins, check by check.
+    """The checks of all markers of a test, each once: those of the module, of the class and of the test.
 
     Raises:
         CheckSpecError: A check is written wrongly; `marker_problems` says how.
     """
     from pytest_mcpeval.kinds.scenario.checks import rule_of_keyword
 
-    given: dict[str, Any] = {}
+    found: list[ParsedCheck] = []
     for marker in reversed(list(item.iter_markers(CHECKS_MARKER))):
-        given.update(marker.kwargs)
-    return [registry.parse(rule_of_keyword(registry, name, value)) for name, value in given.items()]
+        for name, value in marker.kwargs.items():
+            check = registry.parse(rule_of_keyword(registry, name, value))
+            if all(check.rule != other.rule for other in found):
+                found.append(check)
+    return found
 
 
 def marker_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Iterator[str]:
@@ -131,24 +134,26 @@ def _place(name: str, at: Sequence[str | int], shorthand: tuple[str, ...]) -> st
     return name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in shown) + ": "
 
 
-def marked_assertions(item: pytest.Item) -> Assertions | None:
-    """The assertions of all markers of a test, the closest marker winning kind by kind; None without any.
+def marked_assertions(item: pytest.Item) -> list[Assertions]:
+    """The assertions of each marker of a test: those of the module, of the class and of the test.
 
     Raises:
-        ValueError: One is written wrongly; `marker_problems` says how.
+        ValueError: One is written wrongly, as `marker_problems` says, or two contradict each other.
     """
     from pytest_mcpeval.kinds.agent.load import assertions_of
     from pytest_mcpeval.kinds.agent.schema import AssertionsModel
 
-    given: dict[str, Any] = {}
-    for marker in reversed(list(item.iter_markers(ASSERT_MARKER))):
-        given.update(marker.kwargs)
-    if not given:
-        return None
-    found = AssertionsModel.model_validate(given)
-    if problems := _disagreements(given):
+    given = [marker.kwargs for marker in reversed(list(item.iter_markers(ASSERT_MARKER)))]
+    found = [assertions_of(AssertionsModel.model_validate(one)) for one in given]
+    together: dict[str, Any] = {}
+    for one in given:
+        for name, value in one.items():
+            known = together.get(name, [])
+            lists = isinstance(value, list) and isinstance(known, list)
+            together[name] = [*known, *(new for new in value if new not in known)] if lists else value
+    if problems := _disagreements(together):
         raise ValueError("; ".join(problems))
-    return assertions_of(found)
+    return found
 
 
 def _disagreements(given: Mapping[str, Any]) -> list[str]:

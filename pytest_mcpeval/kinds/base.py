@@ -138,6 +138,10 @@ class TargetError(Exception):
         return f"{first} (reported above)" if rest else first
 
 
+class InvalidTest(Exception):  # noqa: N818 - reads as what happened
+    """A test in Python is written so that it judges nothing, or not what it says. Its text is for people."""
+
+
 class Kind(KindShape, Generic[SpecT]):
     """A family of suites. File → case → sample → metrics → gates → tables, one method for each step."""
 

@@ -30,7 +30,9 @@ def test_holds(visited):
     pass
 
 
+@pytest.mark.mcpeval_assert(max_steps=9)
 @pytest.mark.mcpeval_assert(max_steps=1)
+@pytest.mark.mcpeval_assert(must_call=["find"])
 def test_does_not(visited):
     pass
 
@@ -81,6 +83,8 @@ def test_the_last_visit_is_judged(tmp_path: Path) -> None:
         "inconclusive",
         "failed",
     ]
+    checks = [(check["rule"]["type"], check["status"]) for check in cases["test_does_not"]["checks"]]
+    assert sorted(checks) == [("max_steps", "failed"), ("max_steps", "passed"), ("must_call", "passed")]
     assert [check["rule"]["type"] for check in cases["test_open"]["checks"]] == ["must_call", "must_route_to"]
     assert cases["test_open"]["message"].startswith("1 of 2 checks inconclusive: must_route_to")
     assert made.run("-k", "open", "-o", "mcpeval_inconclusive=fail", CI="").status == 1

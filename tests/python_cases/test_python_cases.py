@@ -180,7 +180,7 @@ def test_module_checks(mcpeval_call):
 
 
 @pytest.mark.mcpeval_checks(not_error=False, is_error={"contains": "index"})
-def test_nearest_marker_wins(mcpeval_call):
+def test_markers_add_up(mcpeval_call):
     return mcpeval_call("fail", message="no index")
 
 
@@ -213,6 +213,12 @@ class TestClass:
 
     @pytest.mark.mcpeval_case(difficulty="advanced")
     def test_method(self, mcpeval_call):
+        mcpeval_call("echo", text="alphabet")
+
+    @pytest.mark.mcpeval_checks(contains="upper")
+    @pytest.mark.mcpeval_checks(contains="lower")
+    @pytest.mark.mcpeval_checks(contains="alpha", min_length=3)
+    def test_stacked(self, mcpeval_call):
         mcpeval_call("echo", text="alphabet")
 
 
@@ -258,7 +264,7 @@ EXPECTED = {
         "test_last_answer": "passed",
         "test_too_short": "failed",
         "test_module_checks": "failed",
-        "test_nearest_marker_wins": "passed",
+        "test_markers_add_up": "failed",
         "test_nothing_to_judge": "failed",
         "test_no_answer_returned": "failed",
         "test_mapping_as_value": "passed",
@@ -266,6 +272,7 @@ EXPECTED = {
         "TestClass::test_word[alpha]": "passed",
         "TestClass::test_word[beta]": "failed",
         "TestClass::test_method": "passed",
+        "TestClass::test_stacked": "failed",
         "test_async_returned": "passed",
         "test_async_last": "failed",
     },
@@ -352,9 +359,9 @@ def test_python_cases_are_in_the_tables(run: Run) -> None:
         assert name in tables
     metrics = run.report()["suites"]["test_markers.py"]["metrics"]
     assert metrics["summary"]["totalTests"] == len(EXPECTED["test_markers.py"])
-    assert metrics["byDifficulty"]["basic"]["total"] == 2
+    assert metrics["byDifficulty"]["basic"]["total"] == 3
     assert metrics["byDifficulty"]["advanced"]["total"] == 1
-    assert metrics["byTag"] == {"intro": {"total": 3, "passed": 2, "passRate": pytest.approx(200 / 3)}}
+    assert metrics["byTag"] == {"intro": {"total": 4, "passed": 2, "passRate": 50}}
 
 
 def test_junit_properties(run: Run) -> None:
@@ -417,6 +424,25 @@ def test_failed_marker_checks_are_told_in_words(run: Run) -> None:
     assert "test_markers.py:" in text
     assert "def test_too_short" not in text
     assert "length 1 < 3" in run.line_with("FAILED test_markers.py::test_too_short")
+
+
+def test_markers_of_module_class_and_test_add_up(run: Run) -> None:
+    checks = cases(run, "test_markers.py")["TestClass::test_stacked"]["checks"]
+    said = [(check["rule"]["type"], check["rule"].get("value"), check["status"]) for check in checks]
+    assert sorted(said, key=str) == [
+        ("contains", "alpha", "passed"),
+        ("contains", "lower", "failed"),
+        ("contains", "upper", "failed"),
+        ("min_length", None, "passed"),
+        ("not_error", None, "passed"),
+    ]
+    contrary = cases(run, "test_markers.py")["test_markers_add_up"]["checks"]
+    assert {check["rule"]["type"]: check["status"] for check in contrary} == {
+        "not_error": "failed",
+        "min_length": "passed",
+        "not": "passed",
+        "is_error": "passed",
+    }
 
 
 def test_a_tool_error_fails_and_tells_its_words(run: Run) -> None:

@@ -77,6 +77,8 @@ MISTAKES = [
 BROKEN = """
 import pytest
 
+import pytest_mcpeval
+
 
 def test_client(mcpeval_client):
     pass
@@ -104,6 +106,54 @@ def test_expect(mcpeval_expect):
 @pytest.mark.mcpeval_server("unset")
 def test_unset(mcpeval_client):
     pass
+
+
+@pytest.fixture
+def broken():
+    raise ValueError("a fixture broke")
+
+
+@pytest.fixture
+def broken_later():
+    yield
+    raise ValueError("a fixture broke late")
+
+
+@pytest.mark.xfail(reason="known", strict=True)
+def test_marked(mcpeval_client):
+    pass
+
+
+@pytest.mark.xfail(reason="known", raises=Exception, strict=False)
+def test_any_error(mcpeval_client):
+    pass
+
+
+@pytest.mark.xfail(reason="known", raises=(KeyError, pytest_mcpeval.ServerStartError))
+def test_named_error(mcpeval_client):
+    pass
+
+
+@pytest.mark.asyncio
+@pytest.mark.mcpeval_server("far")
+@pytest.mark.xfail(reason="known", strict=True)
+async def test_marked_far(mcpeval_async_call):
+    await mcpeval_async_call("echo", text="x")
+
+
+@pytest.mark.xfail(reason="known", strict=True)
+def test_marked_fixture(broken, mcpeval_expect):
+    pass
+
+
+@pytest.mark.xfail(reason="known", strict=True)
+def test_marked_tear_down(broken_later, mcpeval_expect):
+    mcpeval_expect("text").contains("x y")
+
+
+@pytest.mark.xfail(reason="known", strict=True)
+def test_wrong_answer(mcpeval_expect):
+    mcpeval_expect("text").contains("x y")
 """
 
 WRONG_CALLS = r"""
@@ -181,8 +231,134 @@ REFUSED = {
     "awaited": "TypeError: the arguments of 'echo' are a mapping such as {\"query\": \"x\"}, found ['a']",
     "surrogate": "CallError: the call of 'echo' cannot be sent: a text has half of a surrogate pair",
     "judged": "TypeError: only a Response can be judged, or a text: found 3",
-    "case": "Failed: mcpeval_case: tags: expected a list of texts, found 3",
-    "checks": "Failed: mcpeval_checks: unknown check type 'containz', did you mean \"contains\"?",
+    "case": "mcpeval_case: tags: expected a list of texts, found 3",
+    "checks": "mcpeval_checks: unknown check type 'containz', did you mean \"contains\"?",
+}
+
+NOTHING_JUDGED = """
+import pytest
+
+pytestmark = pytest.mark.mcpeval_server("tiny")
+
+
+@pytest.fixture
+def expect(mcpeval_call, mcpeval_expect):
+    return mcpeval_expect(mcpeval_call("echo", text="hello"))  # of a fixture
+
+
+@pytest.fixture
+def later(mcpeval_expect):
+    expect = mcpeval_expect("text")
+    yield expect
+    expect.contains("text")
+
+
+def test_bare(mcpeval_call, mcpeval_expect):
+    mcpeval_expect(mcpeval_call("echo", text="x"))  # here
+
+
+def test_no_brackets(mcpeval_expect):
+    mcpeval_expect("text").has_citation  # here
+
+
+def test_chain(mcpeval_expect):
+    mcpeval_expect("text").contains("text").not_.contains("y").has_citation  # here
+
+
+def test_not(mcpeval_expect):
+    expect = mcpeval_expect("text").contains("text")
+    expect.not_  # here
+    expect.min_length(1)
+
+
+def test_not_no_brackets(mcpeval_expect):
+    mcpeval_expect("text").not_.has_citation  # here
+
+
+def test_empty_block(mcpeval_expect):
+    with mcpeval_expect("text").contains("text").all():  # here
+        pass
+
+
+def test_swallowed_block(mcpeval_expect):
+    with pytest.raises(Exception), mcpeval_expect("text").all():  # here
+        pass
+
+
+def test_no_block(mcpeval_expect):
+    mcpeval_expect("text").contains("text").all()  # here
+
+
+@pytest.mark.asyncio
+async def test_awaited(mcpeval_async_call, mcpeval_expect):
+    mcpeval_expect(await mcpeval_async_call("echo", text="x"))  # here
+
+
+@pytest.mark.xfail(reason="known", strict=True)
+def test_marked(mcpeval_expect):
+    mcpeval_expect("text")  # here
+
+
+@pytest.mark.xfail(reason="known", strict=False)
+@pytest.mark.mcpeval_checks(contains="x")
+def test_no_call():
+    pass
+
+
+@pytest.mark.xfail(reason="known")
+def test_misspelt(mcpeval_expect):
+    mcpeval_expect("text").check("contians", value="x")
+
+
+def test_fixture_only(expect):
+    pass
+
+
+def test_part_of_fixture(expect):
+    expect.contains  # here
+
+
+def test_error_negated(mcpeval_call, mcpeval_expect):
+    mcpeval_expect(mcpeval_call("fail", message="no index")).not_.contains("hello")
+
+
+def test_error_any(mcpeval_call, mcpeval_expect):
+    mcpeval_expect(mcpeval_call("fail", message="no index")).any_of({"type": "min_length", "chars": 1})
+
+
+def test_raised_anyway(expect, mcpeval_expect):
+    mcpeval_expect("text")
+    raise KeyError("the real error")
+
+
+def test_skipped(mcpeval_expect):
+    mcpeval_expect("text")
+    pytest.skip("the real reason")
+
+
+def test_good(expect, later, mcpeval_call, mcpeval_expect):
+    check = expect.contains
+    check("hell")
+    check("o")
+    with expect.all(), expect.not_.all() as negated:
+        negated.contains("x")
+    with pytest.raises(AssertionError):
+        expect.contains("x")
+    mcpeval_expect(mcpeval_call("fail", message="no index")).is_error().not_.contains("hello")
+"""
+
+LACKS = {
+    "bare": "an expectation without a check: call one on it, such as .has_citation()",
+    "no_brackets": ".has_citation without brackets evaluates nothing: write .has_citation(…)",
+    "chain": ".has_citation without brackets evaluates nothing",
+    "not": '.not_ without a check: add one, as in .not_.contains("x")',
+    "not_no_brackets": ".not_ without a check",
+    "empty_block": ".all() without a check: write `with ….all():`, and call checks in its block",
+    "swallowed_block": ".all() without a check: write `with ….all():`",
+    "no_block": ".all() without a check: write `with ….all():`",
+    "awaited": "an expectation without a check",
+    "marked": "an expectation without a check",
+    "part_of_fixture": ".contains without brackets evaluates nothing",
 }
 
 DISTRIBUTIONS: Sequence[Sequence[str]] = ([], ["-n2"])
@@ -200,6 +376,35 @@ def test_mistakes_in_markers_are_errors_of_collection(tmp_path: Path) -> None:
     assert run.out.count("test_wrong.py:7: mcpeval_checks: contains: ") == 1
     assert "Traceback" not in run.out
     assert "passed" not in run.last_line
+
+
+@pytest.mark.parametrize("options", DISTRIBUTIONS, ids=["serial", "n2"])
+def test_a_test_that_judges_nothing_fails_at_its_line(tmp_path: Path, options: list[str]) -> None:
+    project = Project.at(tmp_path)
+    project.write("test_nothing.py", NOTHING_JUDGED)
+    run = project.run(*ASYNCIO, *options, "--mcpeval-report", "report", columns=250)
+    cases = {found["id"]: found for found in run.report()["suites"]["test_nothing.py"]["cases"]}
+    lines = NOTHING_JUDGED.splitlines()
+    for name, words in LACKS.items():
+        start = next(i for i, line in enumerate(lines) if f"def test_{name}(" in line)
+        line = next(i for i in range(start, len(lines)) if lines[i].endswith("# here")) + 1
+        assert f"test_nothing.py:{line}: {words}" in run.line_with(f"FAILED test_nothing.py::test_{name} ")
+        assert cases[f"test_{name}"]["outcome"] == "failed", name
+        assert words in cases[f"test_{name}"]["message"], name
+    assert "has nothing to judge" in run.line_with("FAILED test_nothing.py::test_no_call")
+    assert "unknown check type 'contians'" in run.line_with("FAILED test_nothing.py::test_misspelt")
+    for name in ("negated", "any"):
+        message = cases[f"test_error_{name}"]["message"]
+        assert message.startswith("1 of 2 checks failed: not_error: the tool reported an error")
+    assert "KeyError: 'the real error'" in run.line_with("FAILED test_nothing.py::test_raised_anyway ")
+    assert cases["test_fixture_only"]["outcome"] == "error"
+    built = next(i for i, line in enumerate(lines, 1) if line.endswith("# of a fixture"))
+    assert f"test_nothing.py:{built}: an expectation without a check" in run.line_with(
+        "ERROR test_nothing.py::test_fixture_only "
+    )
+    assert {name for name, found in cases.items() if found["outcome"] == "passed"} == {"test_good"}
+    counts = f"{len(LACKS) + 5} failed, 2 passed, 1 skipped, 1 error in"
+    assert run.last_line.startswith(counts), run.last_line
 
 
 def test_a_call_or_a_marker_written_wrongly_fails_its_test_only(tmp_path: Path) -> None:
@@ -229,7 +434,7 @@ def test_a_server_that_does_not_start_is_an_error_in_words(tmp_path: Path, optio
     )
     run = project.run(*ASYNCIO, *options, "--mcpeval-report", "report", columns=120)
     assert run.status == 1
-    assert run.last_line.startswith("1 passed, 5 errors in"), run.out
+    assert run.last_line.startswith("1 passed, 3 xfailed, 10 errors in"), run.out
     assert "server 'broken' did not start" in run.out
     assert "no licence" in run.out
     assert "server 'far' did not start" in run.out
@@ -239,6 +444,12 @@ def test_a_server_that_does_not_start_is_an_error_in_words(tmp_path: Path, optio
     assert "python_client.py" not in run.out
     outcomes = {found["id"]: found["outcome"] for found in run.report()["suites"]["test_broken.py"]["cases"]}
     assert outcomes.pop("test_expect") == "passed"
+    assert {name for name, outcome in outcomes.items() if outcome == "xfailed"} == {
+        "test_named_error",
+        "test_wrong_answer",
+    }
+    del outcomes["test_named_error"], outcomes["test_wrong_answer"]
+    assert run.out.count("The mark xfail expects a wrong answer, and this is none.") == 5
     assert set(outcomes.values()) == {"error"}
 
 

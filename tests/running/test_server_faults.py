@@ -185,25 +185,27 @@ def not_started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     cases = [case(f"p{number}", WORKS) for number in range(2)]
     project.suite("private.json", *cases, server="private", fresh=True)
     project.suite("steering.json", case("s", WORKS), server="steering")
-    marks = {"xfail": {"reason": "renew it", "strict": False}}
-    cases = [{**case(f"x{number}", WORKS), **({} if number else {"marks": marks})} for number in range(3)]
+    # A mark that expects a failure expects a wrong answer, and no server that is not there.
+    marks = [{"xfail": {"reason": "renew it", "strict": False}}, {"xfail": "renew it"}, {}]
+    cases = [{**case(f"x{number}", WORKS), "marks": one} for number, one in enumerate(marks)]
     project.suite("expected.json", *cases, server="expected")
     # The first is asked together with those after it, whose servers are so tried before their turn.
     servers = ["works", "ahead", "ahead", "variable", "variable"]
     cases = [{**case(f"w{number}", WORKS), "server": server} for number, server in enumerate(servers)]
     project.suite("ahead.json", *cases, concurrency=8)
     run = project.run(*MODES[request.param], "--mcpeval-report", "report")
-    assert run.last_line.startswith("1 passed, 1 xfailed, 16 errors in"), run.out
+    assert run.last_line.startswith("1 passed, 17 errors in"), run.out
+    assert run.out.count("The mark xfail expects a wrong answer, and this is none.") == 2
     assert "Traceback" not in run.out
     assert not processes_of(project)
     return run
 
 
 def test_a_server_that_does_not_start_is_told_once(not_started: Run) -> None:
-    """In full by the first report that is shown, whoever tried it: another worker, an expected failure."""
+    """In full by the first report that is shown, whoever tried it: another worker, a case marked xfail."""
     for server, words, others in (
         ("faulty", "    no database at ", 5),
-        ("expected", "    the licence has expired", 1),
+        ("expected", "    the licence has expired", 2),
         ("ahead", "    the disk is full", 1),
     ):
         lines = [line.strip() for line in not_started.lines]

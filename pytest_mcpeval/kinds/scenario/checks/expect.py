@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
+from pytest_mcpeval.kinds.base import InvalidTest
 from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.text import visible
@@ -80,17 +81,23 @@ class Expect:
     @property
     def not_(self) -> Expect:
         """The next check must not hold: ``expect.not_.contains("x").contains("y")``."""
-        return _Negated(self)
+        return Negated(self)
 
     @contextmanager
     def all(self) -> Iterator[Expect]:
-        """Evaluate every check of the block, then raise `CheckFailed` with all that did not pass."""
-        start, outer = len(self.checks), self._collecting
+        """Evaluate every check of the block, then raise `CheckFailed` with all that did not pass.
+
+        Raises:
+            InvalidTest: There is no check in the block.
+        """
+        start, judged, outer = len(self.checks), len(self._judged), self._collecting
         self._collecting = True
         try:
             yield self
         finally:
             self._collecting = outer
+        if len(self._judged) == judged:
+            raise InvalidTest("`with ….all():` evaluates no check: call one in its block")
         self._raise_for(start)
 
     def check(self, type_: str, **parameters: Any) -> Expect:
@@ -223,11 +230,12 @@ class Expect:
             raise CheckFailed(wrong, self.response)
 
 
-class _Negated(Expect):
+class Negated(Expect):
     """Negates one check, and hands it and everything after it to the `Expect` it was made from."""
 
     def __init__(self, positive: Expect) -> None:
         super().__init__(positive.response)
+        self.checks, self._judged = positive.checks, positive._judged
         self._positive = positive
 
     def rule(self, rule: Mapping[str, Any]) -> Expect:
