@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import Project, Run, case
+from pytest_mcpeval.kinds.scenario.metrics import half_up
+from tests.support import Project, Run, case, failing
 
 TEAR_DOWN = "import pytest\n\n@pytest.fixture\ndef bad():\n    yield\n    raise OSError('disk full')\n"
 
@@ -18,9 +19,25 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     confidences = [0, 0, 0, 90]
     cases = [case(f"c{n}", "answer", input={"confidence": value}) for n, value in enumerate(confidences)]
     project.suite("confidence.yaml", *cases, gates={"average_confidence": 60})
+    halves = [case(f"h{n}", "answer", input={"confidence": value}) for n, value in enumerate((72, 73))]
+    project.suite("halves.yaml", *halves, *(failing(f"f{n}") for n in range(14)), gates={"pass_rate": 0.1})
     project.write("conftest.py", TEAR_DOWN)
     project.suite("down.yaml", case("a"), case("b", fixtures=["bad"]), gates={"pass_rate": 0.5})
     return project.run("--mcpeval-report=report", "-p", "no:html", "datasets")
+
+
+def test_a_half_is_rounded_up(run: Run) -> None:
+    summary = run.report()["suites"]["datasets/halves.yaml"]["metrics"]["summary"]
+    assert (summary["averageConfidence"], summary["passRate"]) == (73, 12.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [(72.5, 0, "73"), (0.5, 0, "1"), (2.5, 0, "3"), (0.49999999999999994, 0, "0"), (6.25, 1, "6.3")]
+    + [(68.75, 1, "68.8"), (0, 1, "0.0"), (1.005, 2, "1.00"), (100.0, 1, "100.0"), (12345.5, 0, "12346")],
+)
+def test_numbers_are_rounded_as_javascript_does(value: float, digits: int, shown: str) -> None:
+    assert str(half_up(value, digits)) == shown
 
 
 def test_a_call_without_an_answer_is_slower_than_any_limit(run: Run) -> None:

@@ -1,13 +1,15 @@
 """Samples → metrics of scenario suites. Pure.
 
 ``summary`` and the groupings have the field names that evaluation reports of documentation servers use:
-rates in percent, confidence averaged over the cases that report one, times in milliseconds.
+rates in percent, confidence averaged over the cases that report one (a reported 0 counts), times in
+milliseconds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from pytest_mcpeval.repeating import ended, mean_over_runs, share_of_runs
@@ -63,6 +65,11 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
+def half_up(value: float, digits: int = 0) -> Decimal:
+    """A number of 0 or more, rounded as JavaScript's ``Math.round`` and ``toFixed`` do: a half goes up."""
+    return Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
 def percentile(values: Sequence[float], share: float) -> float | None:
     """The smallest value that at least ``share`` of the values do not exceed (nearest rank), or None."""
     if not values:
@@ -91,7 +98,7 @@ def summary(samples: Sequence[Sample]) -> dict[str, Any]:
         "failed": group["total"] - group["passed"] - inconclusive,
         "inconclusive": inconclusive,
         "passRate": group["passRate"],
-        "averageConfidence": round(mean(confidences(kept)) or 0),
+        "averageConfidence": int(half_up(mean(confidences(kept)) or 0)),
         "skipped": sum(sample.outcome == "skipped" for sample in samples),
         "expectedFailures": sum(sample.outcome == "xfailed" for sample in samples),
     }
@@ -114,7 +121,7 @@ def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
     """The times of some samples, in milliseconds, and each case's verbatim answers."""
     times = latencies(counted(samples))
     return {
-        "averageProcessingTime": round(mean(times) or 0),
+        "averageProcessingTime": int(half_up(mean(times) or 0)),
         "p95ProcessingTime": percentile(times, 0.95),
         "cases": {sample.id: dict(sample.run) for sample in samples},
     }

@@ -12,6 +12,7 @@ from pytest_mcpeval.kinds.scenario.metrics import (
     confidences,
     counted,
     group_of,
+    half_up,
     latencies,
     mean,
     percentile,
@@ -58,14 +59,14 @@ def _summary(samples: Sequence[Sample]) -> Table:
             else []
         ),
         *([Row(("in error", in_cases(errors)), "bad")] if errors else []),
-        Row(("pass rate", f"{totals['passRate']:.1f} %"), tone_of_rate(totals["passRate"])),
+        Row(("pass rate", f"{half_up(totals['passRate'], 1)} %"), tone_of_rate(totals["passRate"])),
         *_spread(samples),
     ]
     if confident:
         rows.append(Row(("average confidence", f"{totals['averageConfidence']} %")))
     if times:
-        rows.append(Row(("average response time", f"{mean(times):.0f} ms")))
-        rows.append(Row(("p95 response time", f"{percentile(times, 0.95):.0f} ms")))
+        rows.append(Row(("average response time", f"{half_up(mean(times) or 0)} ms")))
+        rows.append(Row(("p95 response time", f"{half_up(percentile(times, 0.95) or 0)} ms")))
     for name, words in (("skipped", "skipped"), ("expectedFailures", "expected failures")):
         if totals[name]:
             rows.append(Row((words, str(totals[name]))))
@@ -75,19 +76,19 @@ def _summary(samples: Sequence[Sample]) -> Table:
 def _spread(samples: Sequence[Sample]) -> Iterator[Row]:
     rates = [summary(run)["passRate"] for run in of_each_run(samples)]
     if len(rates) > 1:
-        yield Row((f"standard deviation over {len(rates)} runs", f"± {stdev(rates):.1f} %"))
+        yield Row((f"standard deviation over {len(rates)} runs", f"± {half_up(stdev(rates), 1)} %"))
 
 
 def _brief(totals: Mapping[str, Any], confident: bool, times: Sequence[float]) -> str:
     parts = [
-        f"{in_cases(totals['passed'])} of {totals['totalTests']} cases passed ({totals['passRate']:.1f} %)"
+        f"{in_cases(totals['passed'])} of {totals['totalTests']} cases passed ({half_up(totals['passRate'], 1)} %)"
     ]
     if totals["inconclusive"]:
         parts.append(f"{in_cases(totals['inconclusive'])} inconclusive")
     if confident:
         parts.append(f"average confidence {totals['averageConfidence']} %")
     if times:
-        parts.append(f"average response time {mean(times):.0f} ms")
+        parts.append(f"average response time {half_up(mean(times) or 0)} ms")
     return ", ".join(parts)
 
 
@@ -101,7 +102,7 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, Any]]) -> Table:
     rows = list(_group_rows(shown.items()))
     if left_out:
         floor = max(map(_rate, shown.values()))
-        rows.append(Row((f"and {left_out} more", "", f"≥ {floor:.1f} %"), tone_of_rate(floor)))
+        rows.append(Row((f"and {left_out} more", "", f"≥ {half_up(floor, 1)} %"), tone_of_rate(floor)))
     return Table(title, ("", "passed", "rate"), tuple(rows))
 
 
@@ -115,7 +116,8 @@ def _group_rows(groups: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[Row
         rate = group["passRate"]
         if group["total"]:
             yield Row(
-                (name, f"{in_cases(group['passed'])}/{group['total']}", f"{rate:.1f} %"), tone_of_rate(rate)
+                (name, f"{in_cases(group['passed'])}/{group['total']}", f"{half_up(rate, 1)} %"),
+                tone_of_rate(rate),
             )
         else:
             yield Row((name, "none", "–"))
