@@ -80,9 +80,8 @@ def _spread(samples: Sequence[Sample]) -> Iterator[Row]:
 
 
 def _brief(totals: Mapping[str, Any], confident: bool, times: Sequence[float]) -> str:
-    parts = [
-        f"{in_cases(totals['passed'])} of {totals['totalTests']} cases passed ({half_up(totals['passRate'], 1)} %)"
-    ]
+    rate = half_up(totals["passRate"], 1)
+    parts = [f"{in_cases(totals['passed'])} of {totals['totalTests']} cases passed ({rate} %)"]
     if totals["inconclusive"]:
         parts.append(f"{in_cases(totals['inconclusive'])} inconclusive")
     if confident:
@@ -113,11 +112,9 @@ def _rate(group: Mapping[str, Any]) -> float:
 
 def _group_rows(groups: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[Row]:
     for name, group in groups:
-        rate = group["passRate"]
         if group["total"]:
-            yield Row(
-                (name, f"{in_cases(group['passed'])}/{group['total']}", f"{half_up(rate, 1)} %"),
-                tone_of_rate(rate),
-            )
+            passed = f"{in_cases(group['passed'])}/{group['total']}"
+            rate = f"{half_up(group['passRate'], 1)} %"
+            yield Row((name, passed, rate), tone_of_rate(group["passRate"]))
         else:
             yield Row((name, "none", "–"))
