@@ -82,6 +82,21 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
         ),
         (
             "server: tiny",
+            "gates: {pass_rate: 0}",
+            "1: gates.pass_rate: expected a number above 0, found 0",
+        ),
+        (
+            "{type: contains, value: x}",
+            "{type: max_latency_ms, ms: 60000}",
+            "8: 60000 ms is no less than the time limit of the call, 60000 ms, so every answer would pass",
+        ),
+        (
+            "{type: contains, value: x}",
+            "{not: {type: min_length, chars: 0}}",
+            f"8: {FIRST_CHECK}.not.chars: found 0: every answer would pass; say 1 or more",
+        ),
+        (
+            "server: tiny",
             "gates: {no_new_failures: true}",
             "1: gates.no_new_failures compares with a committed",
         ),

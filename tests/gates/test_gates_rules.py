@@ -112,7 +112,7 @@ def test_the_worst_part_is_the_verdict(verdicts: list[str], facts: dict[str, boo
 
 
 def test_every_threshold_of_a_suite_is_a_gate() -> None:
-    thresholds = GatesModel(pass_rate=0.0, average_confidence=0.0, p95_latency_ms=1, no_new_failures=True)
+    thresholds = GatesModel(pass_rate=0.1, average_confidence=0.0, p95_latency_ms=1, no_new_failures=True)
     expected = ["pass_rate", "average_confidence", "p95_latency_ms", "no_new_failures"]
     assert gate_names(thresholds) == expected
     judged = judge_gates("s", thresholds, [sample("a")], {"a": "passed"})

@@ -109,8 +109,8 @@ def test_a_stopped_run_decides_on_whole_suites_only(tmp_path: Path) -> None:
     project = Project.at(tmp_path)
     project.write("conftest.py", "import pytest\n\n@pytest.fixture\ndef broken():\n    1 / 0\n")
     cases = [failing("wrong"), case("broken", fixtures=["broken"]), case("never")]
-    project.suite("gated.yaml", *cases, gates={"pass_rate": 0})
-    project.suite("1.yaml", failing("whole"), gates={"pass_rate": 0})
+    project.suite("gated.yaml", *cases, gates={"pass_rate": 0.1})
+    project.suite("1.yaml", failing("whole"), case("right"), gates={"pass_rate": 0.5})
     run = project.run("-x", *REPORTS, "-o", "mcpeval_not_evaluated=warn", CI="true")
     assert run.gates() == {"1::pass_rate": "passed", "gated::pass_rate": "not_evaluated"}
     assert run.out.count(EVIDENCE) == 1
@@ -279,7 +279,7 @@ def test_a_worker_that_dies_fails_the_gate_that_names_the_case(tmp_path: Path, r
 
 def test_no_worker_that_lives_long_enough_to_run_anything(tmp_path: Path) -> None:
     project = Project.at(tmp_path)
-    project.suite("gated.yaml", case("one"), case("two"), gates={"pass_rate": 0.0})
+    project.suite("gated.yaml", case("one"), case("two"), gates={"pass_rate": 0.1})
     project.write(
         "conftest.py",
         "import os\n\ndef pytest_runtest_setup(item):\n    os.kill(os.getpid(), 9)\n",
@@ -294,7 +294,7 @@ def test_no_worker_that_lives_long_enough_to_run_anything(tmp_path: Path) -> Non
 def test_a_server_that_does_not_start_fails_the_gate(tmp_path: Path) -> None:
     project = Project.at(tmp_path)
     project.write_json(".mcp.json", {"mcpServers": {"tiny": {"command": "no-such-command"}}})
-    project.suite("gated.yaml", case("one"), case("two"), gates={"pass_rate": 0.0})
+    project.suite("gated.yaml", case("one"), case("two"), gates={"pass_rate": 0.1})
     run = project.run(*REPORTS, "datasets")
     assert run.status == 1
     assert message(run).startswith("2 of 2 cases in error: one, two")

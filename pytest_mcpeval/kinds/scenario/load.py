@@ -214,8 +214,23 @@ class _Loader:
                 self._check_steps((*at, "steps"), case.steps)
             else:
                 self._check_step(at, steps_of(case)[0], {}, ())
+            self._check_latencies(at, case)
             if not rules_hold:
                 self._check_rules(at, case)
+
+    def _check_latencies(self, at: Keys, case: CaseModel) -> None:
+        """A call that takes longer than its time limit has no answer, whose latency could be too long."""
+        for number, step in enumerate(steps_of(case)):
+            limit = 1000 * (step.timeout or case.timeout or self.settings.timeout)
+            place = at if case.steps is None else (*at, "steps", number)
+            for index, rule in enumerate(step.expected.validations if step.expected else ()):
+                for path, latency in _latencies(rule):
+                    if latency >= limit and "timeout" not in self._lost_settings:
+                        message = (
+                            f"{latency:g} ms is no less than the time limit of the call, {limit:g} ms, so "
+                            "every answer would pass; say less, or raise `timeout`"
+                        )
+                        self._problem(*place, "expected", "validations", index, *path, message=message)
 
     def _check_steps(self, at: Keys, steps: Sequence[StepModel]) -> None:
         captured: dict[str, str] = {}
@@ -316,6 +331,22 @@ def _mappings(at: Keys, entries: Any) -> Iterator[tuple[Keys, dict[str, Any]]]:
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         if isinstance(entry, dict):
             yield (*at, index), entry
+
+
+def _latencies(rule: Any) -> Iterator[tuple[Keys, float]]:
+    """The limits of all `max_latency_ms` in a check, each with its path."""
+    if not isinstance(rule, dict):
+        return
+    if rule.get("type") == "max_latency_ms":
+        latency = rule.get("ms")
+        if isinstance(latency, (int, float)) and not isinstance(latency, bool):
+            yield ("ms",), latency
+        return
+    for key in ("not", "check", "any_of", "all_of", "checks"):
+        nested = rule.get(key)
+        for index, one in enumerate(nested) if isinstance(nested, list) else ((None, nested),):
+            place = (key,) if index is None else (key, index)
+            yield from (((*place, *path), latency) for path, latency in _latencies(one))
 
 
 def _setting_meant(key: str) -> str | None:

@@ -154,7 +154,7 @@ class CaseModel(_Model):
 class GatesModel(_Model):
     """``gates:`` of a suite."""
 
-    pass_rate: Share | None = None
+    pass_rate: Annotated[Share, Field(gt=0)] | None = None
     average_confidence: Annotated[float, Field(ge=0, le=100)] | None = None
     p95_latency_ms: Annotated[float, Field(gt=0)] | None = None
     no_new_failures: bool = False

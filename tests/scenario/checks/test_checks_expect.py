@@ -51,7 +51,7 @@ HOLD: dict[str, Callable[[Expect], Expect]] = {
     "min_results": lambda expect: expect.min_results(2).min_results(2, path="$.results[*]"),
     "max_results": lambda expect: expect.max_results(2, source="structured"),
     "max_latency_ms": lambda expect: expect.max_latency_ms(5),
-    "any_of": lambda expect: expect.any_of({"type": "is_error"}, {"type": "not_error"}),
+    "any_of": lambda expect: expect.any_of({"type": "is_error"}, {"type": "has_citation"}),
     "all_of": lambda expect: expect.all_of({"type": "has_citation"}, {"type": "not_error"}),
     "not": lambda expect: expect.not_.contains("solana"),
 }

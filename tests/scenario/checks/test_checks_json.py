@@ -255,7 +255,9 @@ def test_nothing_is_fetched(schema_url: str) -> None:
 def test_schema_load_errors() -> None:
     either = "matches_schema needs either schema: {…} or output_schema: true"
     assert problems({"type": "matches_schema"}) == [((), either)]
-    assert problems({"type": "matches_schema", "schema": {}, "output_schema": True}) == [((), either)]
+    assert problems({"type": "matches_schema", "schema": {"type": "object"}, "output_schema": True}) == [
+        ((), either)
+    ]
     ((path, message),) = problems(
         {"type": "matches_schema", "schema": {"properties": {"a": {"type": "strin"}}}}
     )
@@ -274,7 +276,7 @@ SLOW_TEXT = "a" * 60 + "!"
     ("schema", "value"),
     [
         ({"pattern": SLOW}, SLOW_TEXT),
-        ({"patternProperties": {SLOW: {}}}, {SLOW_TEXT: 1}),
+        ({"patternProperties": {SLOW: False}}, {SLOW_TEXT: 1}),
         ({"patternProperties": {SLOW: {}}, "additionalProperties": False}, {SLOW_TEXT: 1}),
         ({"propertyNames": {"pattern": SLOW}}, {SLOW_TEXT: 1}),
         (
@@ -406,7 +408,7 @@ def test_what_only_looks_like_a_pattern_is_none() -> None:
 def test_results_are_counted(response: Response, path: str | None, found: int) -> None:
     place = {"path": path} if path else {}
     for name, limit, passes in [
-        ("min_results", found, True),
+        *([("min_results", found, True)] if found else []),
         ("min_results", found + 1, False),
         ("max_results", found, True),
         *([("max_results", found - 1, False)] if found else []),
@@ -433,7 +435,7 @@ def test_results_are_counted(response: Response, path: str | None, found: int) -
 )
 def test_no_list_is_inconclusive(response: Response, path: str | None, reason: str) -> None:
     place = {"path": path} if path else {}
-    for rule in ({"type": "max_results", "count": 9, **place}, {"type": "min_results", "count": 0, **place}):
+    for rule in ({"type": "max_results", "count": 9, **place}, {"type": "min_results", "count": 1, **place}):
         for check in (evaluate(rule, response), evaluate({"not": rule}, response)):
             assert check.status == "inconclusive"
             assert check.message.startswith(f"no results to count: {reason}")

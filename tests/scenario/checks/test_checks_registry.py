@@ -125,7 +125,10 @@ def problems(rule: object) -> Problems:
         ),
         ({"type": "min_length", "chars": 2.5}, [(("chars",), "expected a whole number, found 2.5")]),
         ({"type": "min_length", "chars": True}, [(("chars",), "expected a whole number, found True")]),
-        ({"type": "min_length", "chars": -1}, [(("chars",), "expected a number of at least 0, found -1")]),
+        (
+            {"type": "min_length", "chars": -1},
+            [(("chars",), "found -1: every answer would pass; say 1 or more")],
+        ),
         (
             {"type": "confidence_above", "threshold": "70%"},
             [(("threshold",), "expected a number, found '70%'")],

@@ -9,30 +9,41 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from pydantic import Field
-
 from pytest_mcpeval.servers.response import Response
 
 from .javascript_regex import compile_pattern, found_in
 from .metadata import METADATA_TAG, trimmed
-from .parameters import NoParameters, Number, Parameters
+from .parameters import NoParameters, Number, Parameters, above, at_most
 from .registry import check_type
 from .verdict import Verdict, inconclusive, judged, shortened
 
 CITATION = r"\[Source\s*\d+\]|\[\d+\]"
+HIGHEST_CONFIDENCE = 100
 NUMBER = r'"{key}":\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)'
 
 
 class MinLength(Parameters):
-    chars: Annotated[int, Field(ge=0)]
+    chars: Annotated[int, above(0, "every answer would pass; say 1 or more")]
 
 
-class Threshold(Parameters):
-    threshold: Number
+class AtLeast(Parameters):
+    threshold: Annotated[
+        Number,
+        above(0, "every answer would pass, since none reported counts as 0; say more than 0"),
+        at_most(HIGHEST_CONFIDENCE, "confidence is at most 100, so no answer would pass; say 100 or less"),
+    ]
+
+
+class Below(Parameters):
+    threshold: Annotated[
+        Number,
+        above(0, "no answer would pass; say more than 0"),
+        at_most(HIGHEST_CONFIDENCE, "confidence is at most 100, so every answer would pass; say 100 or less"),
+    ]
 
 
 class SourcesCount(Parameters):
-    min: Annotated[int, Field(ge=0)]
+    min: Annotated[int, above(0, "every answer would pass; say 1 or more")]
 
 
 @check_type("min_length", MinLength)
@@ -58,8 +69,8 @@ def has_citation(parameters: NoParameters, response: Response) -> Verdict:
     )
 
 
-@check_type("confidence_above", Threshold)
-def confidence_above(parameters: Threshold, response: Response) -> Verdict:
+@check_type("confidence_above", AtLeast)
+def confidence_above(parameters: AtLeast, response: Response) -> Verdict:
     """The reported confidence is `threshold` or higher.
 
     It is the number after the first `"confidence":` that has one, wherever in the text that is, with its
@@ -69,8 +80,8 @@ def confidence_above(parameters: Threshold, response: Response) -> Verdict:
     return _at_least("confidence", reported, parameters.threshold, {"confidence": reported or 0})
 
 
-@check_type("confidence_below", Threshold)
-def confidence_below(parameters: Threshold, response: Response) -> Verdict:
+@check_type("confidence_below", Below)
+def confidence_below(parameters: Below, response: Response) -> Verdict:
     """The reported confidence is lower than `threshold`.
 
     Inconclusive when the text reports no confidence.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import inf
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from pytest_mcpeval.servers.response import Response
 
-from .json_values import PathText, Source, json_at, json_equal, json_of, nodes, shown
+from .json_values import PathText, Source, compile_path, json_at, json_equal, json_of, nodes, shown
 from .metadata import trimmed
 from .operators import CASE_SENSITIVE, OPERATORS, is_number
-from .parameters import Parameters
+from .parameters import Parameters, above
 from .registry import check_type
 from .text import Pattern
 from .verdict import Verdict, failed, judged, passed, quoted, shortened
@@ -19,6 +21,7 @@ from .verdict import Verdict, failed, judged, passed, quoted, shortened
 Size = Annotated[int, Field(ge=0)]
 JsonType = Literal["string", "number", "integer", "boolean", "array", "object", "null"]
 Node = tuple[str, Any]
+LENGTHS = (("min_length", "max_length"), ("min_length", "length"), ("length", "max_length"))
 
 
 def _orderable(limit: Any) -> Any:
@@ -54,7 +57,7 @@ class JsonPathCheck(Parameters):
     in_: list[Any] | None = Field(None, alias="in", min_length=1)
     value_type: JsonType | None = None
     length: Size | None = None
-    min_length: Size | None = None
+    min_length: Annotated[int, above(0, "everything with a length would pass; say 1 or more")] | None = None
     max_length: Size | None = None
 
     @model_validator(mode="after")
@@ -64,6 +67,30 @@ class JsonPathCheck(Parameters):
         if self.case_sensitive and not {"contains", "matches"} & self.operators().keys():
             raise ValueError("caseSensitive is about contains and matches; remove it or add one of them")
         return self
+
+    @model_validator(mode="after")
+    def _decides_something(self) -> Self:
+        if problem := next(self._undecided(), None):
+            raise ValueError(problem)
+        return self
+
+    def _undecided(self) -> Iterator[str]:
+        """Why the check would hold for every answer, or for none."""
+        if self.contains == "":
+            yield 'contains: "" is in every text; say what the text has to contain'
+        if self.gte == "" or self.lt == "":
+            yield 'every text is at least "", and none is less; say another limit'
+        most = 1 if compile_path(self.path).singular_query() else inf
+        if self.path == "$" and (not self.exists or self.count == 0):
+            yield "path: $ is the JSON itself, which is always there; say another path"
+        if self.count is not None and self.count > most:
+            yield f"count: {self.count} is more than the one value that {self.path} can select"
+        for lower, upper in (("gt", "lt"), ("gt", "lte"), ("gte", "lt"), ("gte", "lte"), *LENGTHS):
+            least, limit = getattr(self, lower), getattr(self, upper)
+            if least is None or limit is None or isinstance(least, str) != isinstance(limit, str):
+                continue
+            if least > limit or (least == limit and (lower == "gt" or upper == "lt")):
+                yield f"no value has both {lower}: {shown(least)} and {upper}: {shown(limit)}"
 
     def operators(self) -> dict[str, Any]:
         """The operators that were written, with what they expect; ``equals: null`` is one, too."""

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from .verdict import shortened
@@ -15,6 +15,29 @@ from .verdict import shortened
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[list[Text], Field(min_length=1)]
 Number = int | float
+
+
+def above(limit: float, otherwise: str) -> AfterValidator:
+    """In the annotation of a number: why one up to the limit decides nothing, and what to write instead."""
+
+    def require(value: Number) -> Number:
+        if value <= limit:
+            raise ValueError(f"found {value:g}: {otherwise}")
+        return value
+
+    return AfterValidator(require)
+
+
+def at_most(limit: float, otherwise: str) -> AfterValidator:
+    """Like `above`, for a number higher than the limit."""
+
+    def require(value: Number) -> Number:
+        if value > limit:
+            raise ValueError(f"found {value:g}: {otherwise}")
+        return value
+
+    return AfterValidator(require)
+
 
 Later = Callable[[object], Literal["any", "text"] | None]
 """What may take the place of a value before its check is judged: anything, a text, or nothing (None)."""

@@ -224,6 +224,10 @@ class CheckRegistry:
         )
         children = [self._parse(one, place, problems, later) for place, one in places]
         valid = [child for child in children if child is not None]
+        if group.key == "checks" and _contradict(group.name, valid):
+            holds = "one of them always holds" if group.name == "any_of" else "they can never hold together"
+            message = f"{group.name} has a check and its opposite, of which {holds}; remove one"
+            problems.append(SpecProblem((*at, key), message))
         return _grouped(group, valid) if len(valid) == len(children) else None
 
     def _unknown(self, rule: Mapping[str, Any], at: Path) -> SpecProblem:
@@ -267,6 +271,24 @@ def _parse_single(
         problems += [SpecProblem((*at, *path), message) for path, message in wrong]
         return None
     return ParsedCheck(canonical, partial(found.judge, parameters))
+
+
+def _contradict(name: str, children: Iterable[ParsedCheck]) -> bool:
+    """Whether one of these checks, or of those in groups of the same name, is the opposite of another."""
+    stated, denied = set[str](), set[str]()
+    open_ones = list(children)
+    while open_ones:
+        check, negated = open_ones.pop(), False
+        while check.name == "not":
+            check, negated = check.children[0], not negated
+        if check.name == name and not negated:
+            open_ones += check.children
+            continue
+        rule = dict(check.rule)
+        if rule == {"type": "not_error"}:
+            rule, negated = {"type": "is_error"}, not negated
+        (denied if negated else stated).add(json.dumps(rule, sort_keys=True, default=repr))
+    return not stated.isdisjoint(denied)
 
 
 def _grouped(group: CheckGroup, children: list[ParsedCheck]) -> ParsedCheck:

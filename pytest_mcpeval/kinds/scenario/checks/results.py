@@ -10,7 +10,7 @@ from pydantic import Field
 from pytest_mcpeval.servers.response import Response
 
 from .json_values import PathText, Source, compile_path, json_at, nodes
-from .parameters import Parameters
+from .parameters import Parameters, above
 from .registry import check_type
 from .verdict import JudgementError, Verdict, inconclusive, judged
 
@@ -18,14 +18,20 @@ RESULT_KEYS = ("results", "result", "items", "hits", "matches", "data", "tools",
 RECOVERY = "name the list with path, such as path: $.results"
 
 
-class ResultCount(Parameters):
+class MinResults(Parameters):
+    count: Annotated[int, above(0, "every list would pass; say 1 or more")]
+    path: PathText | None = None
+    source: Source | None = None
+
+
+class MaxResults(Parameters):
     count: Annotated[int, Field(ge=0)]
     path: PathText | None = None
     source: Source | None = None
 
 
-@check_type("min_results", ResultCount)
-def min_results(parameters: ResultCount, response: Response) -> Verdict:
+@check_type("min_results", MinResults)
+def min_results(parameters: MinResults, response: Response) -> Verdict:
     """The response lists `count` results or more.
 
     Results are the members of the array at `path`, or the values it selects when it has wildcards. Without
@@ -39,8 +45,8 @@ def min_results(parameters: ResultCount, response: Response) -> Verdict:
     return judged(enough, f"{found} results {'≥' if enough else '<'} {parameters.count}", {"results": found})
 
 
-@check_type("max_results", ResultCount)
-def max_results(parameters: ResultCount, response: Response) -> Verdict:
+@check_type("max_results", MaxResults)
+def max_results(parameters: MaxResults, response: Response) -> Verdict:
     """The response lists `count` results or fewer; results are found as by `min_results`."""
     found = _count(parameters, response)
     if isinstance(found, Verdict):
@@ -49,7 +55,7 @@ def max_results(parameters: ResultCount, response: Response) -> Verdict:
     return judged(few, f"{found} results {'≤' if few else '>'} {parameters.count}", {"results": found})
 
 
-def _count(parameters: ResultCount, response: Response) -> int | Verdict:
+def _count(parameters: MinResults | MaxResults, response: Response) -> int | Verdict:
     try:
         value = json_at(parameters.path or "$", response, parameters.source)
     except JudgementError as reason:

@@ -13,6 +13,7 @@ from .json_values import Source, json_of
 from .parameters import Parameters
 from .registry import check_type
 from .schema_patterns import bad_pattern, errors_of
+from .vacuous import schema_problem
 from .verdict import JudgementError, Verdict, failed, inconclusive, passed, shortened
 
 SHOWN_ERRORS = 10
@@ -36,6 +37,8 @@ def _valid_schema(schema: dict[str, Any]) -> dict[str, Any]:
     problem = problem_of_schema(schema)
     if problem is not None:
         raise ValueError(f"not a JSON Schema: {problem}")
+    if (problem := schema_problem(schema)) is not None:
+        raise ValueError(problem)
     return schema
 
 
@@ -69,6 +72,9 @@ def matches_schema(parameters: MatchesSchema, response: Response) -> Verdict:
     problem = problem_of_schema(response.output_schema)
     if problem is not None:
         return failed(f"the output schema of the server is not a JSON Schema: {problem}")
+    if schema_problem(response.output_schema) is not None:
+        recovery = "say more in the server's outputSchema, or give schema: {…} here"
+        return inconclusive("the output schema of the server decides nothing", recovery)
     return _judge(json_of(response, "structured"), response.output_schema)
 
 

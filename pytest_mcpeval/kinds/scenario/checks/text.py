@@ -11,16 +11,20 @@ from pytest_mcpeval.servers.response import Response
 from .javascript_regex import compile_pattern, found_in
 from .parameters import IsPattern, Parameters, Text, Texts
 from .registry import check_type
+from .vacuous import pattern_problem
 from .verdict import Verdict, failed, judged, listed, passed, quoted
 
 
 def _valid_pattern(pattern: str) -> str:
     compile_pattern(pattern)
+    problem = pattern_problem(pattern)
+    if problem is not None:
+        raise ValueError(problem)
     return pattern
 
 
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_valid_pattern), IsPattern()]
-"""A regular expression that compiles."""
+"""A regular expression that compiles, and that some texts match and others do not."""
 
 
 class Contains(Parameters):
