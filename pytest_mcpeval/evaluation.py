@@ -45,7 +45,8 @@ class SuiteResult:
 class Evaluation:
     """Everything a report shows. ``reason`` says in a line why the verdict is what it is.
 
-    ``notes`` are sentences on what was written. ``session_gates`` belong to no suite.
+    ``notes`` are sentences on what was written. ``session_gates`` belong to no suite. ``totals`` are those of
+    all suites of a kind, by its name; ``totals_of_run`` what of them differs from run to run.
     """
 
     suites: Sequence[SuiteResult]
@@ -55,6 +56,8 @@ class Evaluation:
     notes: Sequence[str] = ()
     session_gates: Sequence[GateResult] = ()
     charts: Sequence[Chart] = ()
+    totals: Mapping[str, Any] = field(default_factory=dict)
+    totals_of_run: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def gates(self) -> list[GateResult]:
@@ -74,12 +77,18 @@ class SessionState:
     """How the session went besides the samples.
 
     ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``others``: node ids
-    of failed tests that are no cases. ``crashed``: node ids during which a worker died. ``incidents``: files
-    that could not be collected, and workers that died and left cases undone.
+    of failed tests that are no cases. ``crashed``: node ids during which a worker died. ``uncollected``: how
+    many files could not be collected. ``lost_worker``: a worker died and left cases undone.
     """
 
     stopped: bool = False
     failures: int = 0
     others: tuple[str, ...] = ()
     crashed: frozenset[str] = frozenset()
-    incidents: int = 0
+    uncollected: int = 0
+    lost_worker: bool = False
+
+    @property
+    def incidents(self) -> int:
+        """How much kept the run from being whole that is no verdict."""
+        return self.uncollected + self.lost_worker

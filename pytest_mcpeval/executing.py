@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import dropwhile, islice
 from typing import Any
 
@@ -74,8 +74,6 @@ class Executor:
         """Note which cases were selected, to travel with the first report."""
         if self.runtime.settings.plan is not None:
             write_plan(self.runtime, session.items, self.runtime.settings.plan)
-        if session.config.option.collectonly:
-            return
         self._items = session.items
         self._cases = [
             (item, case) for item in session.items if isinstance(item, CaseItem) for case in item.cases
@@ -83,7 +81,25 @@ class Executor:
         self._places = {(item.suite.key, case.id): index for index, (item, case) in enumerate(self._cases)}
         listed = self.selections()
         self.runtime.selected = {selection.suite: selection.selected for selection in listed}
+        if session.config.option.collectonly:
+            return
         self._unsent_selections = selections_to_json(listed) if listed else None
+        if self.runtime.settings.shard:
+            for key, message in self._torn(listed):
+                # As for a file that cannot be collected, so that it reaches the controller.
+                report = pytest.CollectReport(key, "failed", message, [])
+                session.config.hook.pytest_collectreport(report=report)
+
+    def _torn(self, selections: Iterable[Selection]) -> Iterator[tuple[str, str]]:
+        """The suites that a shard has a part of, and that cannot be divided."""
+        for one in selections:
+            suite = self.runtime.suite_at(one.path)
+            if suite is None or self.runtime.kind(one.kind).is_divisible(suite):
+                continue
+            if 0 < len(one.selected) < len(one.expected):
+                count = f"{len(one.selected)} of {len(one.expected)}"
+                message = f"its cases build on each other, and this shard has {count}: select all or none"
+                yield one.suite, f"{one.suite}: {message}"
 
     def selections(self) -> list[Selection]:
         """What this process collected, and what of it is selected to run."""

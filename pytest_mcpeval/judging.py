@@ -26,19 +26,27 @@ from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import counted
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import NOT_PASSED, Outcome, Sample
+from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.tables import Row, Table
 
 ARTIFACTS_GATE = "artifacts"
 
 
-def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluation:
-    """Judge every suite that was collected, and bless baselines when asked to."""
+SHARD_REASON = "not evaluated: this run is a shard, and `pytest-mcpeval merge` decides"
+
+
+def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState, *, is_merged: bool = False) -> Evaluation:
+    """Judge every suite that was collected, and bless baselines when asked to.
+
+    Where shards are merged, each of them has written what kinds write when a session ends.
+    """
     results = [_result(runtime, ledger, ledger.selections[key], state) for key in sorted(ledger.selections)]
-    concluded = _concluded(runtime, results)
+    concluded = Blessing(results) if is_merged else _concluded(runtime, results)
     judged = {result.selection.kind for result in results}
     kinds = [runtime.kind(name) for name in runtime.kinds if name in judged]
     blessing = bless(runtime, results, state) if runtime.settings.bless else Blessing(results)
-    verdict = _verdict(blessing, state, concluded.gates)
+    shard = runtime.settings.shard
+    verdict = _verdict(blessing, state, concluded.gates, shard=shard)
     return Evaluation(
         suites=blessing.suites,
         tables=[
@@ -46,10 +54,12 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState) -> Evaluatio
             _repeated(results),
         ],
         verdict=verdict,
-        reason=_reason(verdict, blessing, state, concluded.gates),
+        reason=_reason(verdict, blessing, state, concluded.gates, shard=shard),
         notes=[*concluded.notes, *blessing.notes],
         session_gates=[*concluded.gates, *blessing.gates],
         charts=[chart for kind in kinds for chart in _charts(kind, ledger)],
+        totals={kind.name: kind.totals(_all(runtime, kind, results)) for kind in kinds},
+        totals_of_run={kind.name: kind.totals_of_run(_all(runtime, kind, results)) for kind in kinds},
     )
 
 
@@ -74,6 +84,16 @@ def _concluded(runtime: Runtime, results: Sequence[SuiteResult]) -> Blessing:
 def _charts(kind: Kind[Any], ledger: Ledger) -> list[Chart]:
     samples = ledger.of_kind(kind.name)
     return kind.charts(samples) if samples else []
+
+
+def _all(runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult]) -> list[Sample]:
+    """The samples of all suites of a kind."""
+    return [
+        sample
+        for result in results
+        if result.selection.kind == kind.name
+        for sample in _with_missing(runtime, result.selection, result.samples, result.complete)
+    ]
 
 
 def _tables(runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult]) -> list[Table]:
@@ -204,8 +224,10 @@ def _gates(
         if suite is None:
             return []
         kind = runtime.kind(selection.kind)
-        if complete.partial:
-            gates = [GateResult(suite.key, name, "not_evaluated", "") for name in kind.gate_names(suite)]
+        if complete.partial or runtime.settings.shard:
+            gates = [
+                GateResult(suite.key, name, "not_evaluated", SHARD_REASON) for name in kind.gate_names(suite)
+            ]
         else:
             gates = kind.gates(suite, samples, blessing=runtime.settings.bless)
         held = [_held(kind, suite, gate, complete) for gate in gates]
@@ -231,7 +253,15 @@ def _short(text: str, runtime: Runtime) -> str:
     return text.replace(f"{runtime.settings.rootdir}{os.sep}", "")
 
 
-def _verdict(blessing: Blessing, state: SessionState, others: Sequence[GateResult]) -> Verdict:
+def lacks_verdict(evaluation: Evaluation, settings: Settings) -> bool:
+    """Whether a run fails because it is partial: blessing and shards leave gates out on purpose."""
+    is_declared = settings.bless or settings.shard
+    return evaluation.is_partial and settings.not_evaluated == "fail" and not is_declared
+
+
+def _verdict(
+    blessing: Blessing, state: SessionState, others: Sequence[GateResult], *, shard: bool
+) -> Verdict:
     results = blessing.suites
     outcomes = {sample.outcome for result in results for sample in result.samples}
     missing = any(result.complete.missing and not result.complete.partial for result in results)
@@ -239,11 +269,13 @@ def _verdict(blessing: Blessing, state: SessionState, others: Sequence[GateResul
         [*(gate for result in results for gate in result.gates), *blessing.gates, *others],
         failed=bool(state.failures) or "failed" in outcomes or missing,
         errors="error" in outcomes or bool(state.incidents),
-        partial=not results or any(map(_is_undecided, results)),
+        partial=shard or not results or any(map(_is_undecided, results)),
     )
 
 
-def _reason(verdict: Verdict, blessing: Blessing, state: SessionState, others: Sequence[GateResult]) -> str:
+def _reason(
+    verdict: Verdict, blessing: Blessing, state: SessionState, others: Sequence[GateResult], *, shard: bool
+) -> str:
     """Why a run has its verdict, the weightiest first: what is wrong with it, else what passed."""
     results = blessing.suites
     gates = Counter(
@@ -256,12 +288,14 @@ def _reason(verdict: Verdict, blessing: Blessing, state: SessionState, others: S
     parts = [
         f"{counted(cases['error'], 'case')} in error" if cases["error"] else "",
         f"{counted(missing, 'case')} missing" if missing else "",
-        f"{counted(state.incidents, 'file')} not collected, or a worker died" if state.incidents else "",
+        f"{counted(state.uncollected, 'file')} not collected" if state.uncollected else "",
+        "a worker died" if state.lost_worker else "",
         f"{counted(gates['error'], 'gate')} in error" if gates["error"] else "",
         f"{gates['failed']} of {judged} failed" if gates["failed"] else "",
         f"{counted(cases['failed'], 'case')} failed" if cases["failed"] else "",
         f"{counted(len(state.others), 'other test')} failed: {names(state.others)}" if state.others else "",
-        _not_evaluated(results, gates["not_evaluated"]),
+        "a shard: `pytest-mcpeval merge` decides" if shard else "",
+        _not_evaluated(results, 0 if shard else gates["not_evaluated"]),
         f"{counted(cases['wrong'], 'wrong case')} on which no gate decided" if cases["wrong"] else "",
         f"{counted(cases['inconclusive'], 'case')} inconclusive" if cases["inconclusive"] else "",
         *(f"{counted(count, 'case')} {label}" for label, count in sorted(_labels(results).items())),

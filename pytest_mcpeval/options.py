@@ -24,6 +24,7 @@ DATASET_DIRECTORIES = ("datasets",)
 DEPENDENT_OPTIONS = (
     "mcpeval_bless",
     "mcpeval_report",
+    "mcpeval_shard",
     "mcpeval_sarif",
     "mcpeval_project",
     "mcpeval_tag",
@@ -46,8 +47,19 @@ DEPENDENT_OPTIONS = (
     "mcpeval_plan",
 )
 
+MEASURING_OPTIONS = (
+    "mcpeval_runs",
+    "mcpeval_retriever",
+    "mcpeval_call_budget",
+    "mcpeval_wallclock_budget",
+    "mcpeval_capture_only",
+    "mcpeval_baseline_run",
+)
+"""The options that change what is measured, or what gates compare with."""
+
 FLAGS = (
     "mcpeval_bless",
+    "mcpeval_shard",
     "mcpeval_resume",
     "mcpeval_restart",
     "mcpeval_headed",
@@ -74,6 +86,12 @@ def add_options(parser: pytest.Parser) -> None:
         help="write the baselines of this run; refused when the run is red, partial or filtered",
     )
     group.addoption("--mcpeval-report", metavar="DIR", help="write report.json and report.md into DIR")
+    group.addoption(
+        "--mcpeval-shard",
+        action="store_true",
+        help="this run is a part of one: gates are left to `pytest-mcpeval merge`, for which it writes "
+        "shard.json into the DIR of --mcpeval-report",
+    )
     group.addoption(
         "--mcpeval-sarif",
         metavar="FILE",

@@ -38,8 +38,8 @@ def recognise(document: Document, kinds: Mapping[str, KindShape]) -> tuple[str, 
 
 
 def is_report(data: Any) -> bool:
-    """Whether a document is a report of an earlier run."""
-    return isinstance(data, dict) and data.keys() >= REPORT_KEYS
+    """Whether a document is a report of an earlier run, or of a part of one."""
+    return isinstance(data, dict) and (data.keys() >= REPORT_KEYS or "mcpeval_shard" in data)
 
 
 def _unknown_kind(document: Document, kinds: Mapping[str, KindShape]) -> Problem | None:

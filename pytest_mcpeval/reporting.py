@@ -21,12 +21,13 @@ from pytest_mcpeval.executing import (
 )
 from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
 from pytest_mcpeval.items import CaseItem
-from pytest_mcpeval.judging import evaluate
+from pytest_mcpeval.judging import evaluate, lacks_verdict
 from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.left_out import look_alikes, where_data_files_are
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
+from pytest_mcpeval.reports.shard import SHARD_FILE
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Sample
 from pytest_mcpeval.settings import ONLY_SHOWING
@@ -70,8 +71,10 @@ class Reporter:
         self._unwritten: dict[Path, str] = {}
         self._left_to_gates: dict[str, tuple[pytest.TestReport, Sequence[Sample]]] = {}
         self._others_failed: dict[str, None] = {}
-        if runtime.settings.report_directory is not None:
-            _make_writable(runtime.settings.report_directory, "--mcpeval-report")
+        self._state = SessionState()
+        if (directory := runtime.settings.report_directory) is not None:
+            _make_writable(directory, "--mcpeval-report")
+            _remove_shard(directory / SHARD_FILE)
         if runtime.settings.sarif_file is not None:
             _make_writable(runtime.settings.sarif_file.parent, "--mcpeval-sarif")
 
@@ -198,6 +201,9 @@ class Reporter:
         self._write_reports()
         if session.exitstatus == pytest.ExitCode.OK and (self._is_red() or self._unwritten):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.runtime.settings.shard:
+            # There are more shards than tests.
+            session.exitstatus = pytest.ExitCode.OK
 
     def _is_red(self) -> bool:
         found = self.evaluation
@@ -206,21 +212,19 @@ class Reporter:
     @property
     def lacks_verdict(self) -> bool:
         """Whether the run fails because it is partial."""
-        settings = self.runtime.settings
-        is_partial = self.evaluation is not None and self.evaluation.is_partial
-        # Blessing leaves gates out on purpose.
-        return is_partial and settings.not_evaluated == "fail" and not settings.bless
+        return self.evaluation is not None and lacks_verdict(self.evaluation, self.runtime.settings)
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
         self._learn_selections()
-        state = SessionState(
+        self._state = SessionState(
             stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
             failures=session.testsfailed,
             others=tuple(self._others_failed),
             crashed=frozenset(self._crashed),
-            incidents=self._collection_errors + (self._worker_died and self._lacks_cases()),
+            uncollected=self._collection_errors,
+            lost_worker=self._worker_died and self._lacks_cases(),
         )
-        evaluation = evaluate(self.runtime, self.ledger, state)
+        evaluation = evaluate(self.runtime, self.ledger, self._state)
         self.evaluation = replace(evaluation, notes=[*evaluation.notes, *self._left_out(evaluation)])
         self._is_logging_gates = True
         for gate in self.evaluation.gates:
@@ -281,7 +285,7 @@ class Reporter:
 
             yield file, lambda path: sarif.write(path, evaluation)
         if (directory := self.runtime.settings.report_directory) is not None:
-            from pytest_mcpeval.reports import json_report, markdown
+            from pytest_mcpeval.reports import json_report, markdown, shard
 
             started, seconds = _timestamp(self._started), time.time() - self._started
             yield (
@@ -289,6 +293,11 @@ class Reporter:
                 lambda path: json_report.write(path, evaluation, started, seconds),
             )
             yield directory / "report.md", lambda path: markdown.write(path, evaluation, started, seconds)
+            if self.runtime.settings.shard:
+                yield (
+                    directory / SHARD_FILE,
+                    lambda path: shard.write(path, self.runtime, self.ledger, self._state, started, seconds),
+                )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what no gate decided on, the tables, the gates, and where the reports are."""
@@ -344,6 +353,16 @@ def _make_writable(directory: Path, option: str) -> None:
         raise pytest.UsageError(
             f"{option}: cannot write into {directory}: {error.strerror or error}. "
             "Name a directory that is yours"
+        ) from None
+
+
+def _remove_shard(path: Path) -> None:
+    """Remove what an earlier shard left: a run that is killed must not be taken for it."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(
+            f"--mcpeval-report: cannot remove {path}: {error.strerror or error}"
         ) from None
 
 

@@ -67,7 +67,8 @@ class Check:
     """One requirement of a case, evaluated.
 
     ``rule`` is the requirement as plain data, always with a ``type``; ``details`` is what was measured;
-    ``step`` counts from 1 in cases of several calls.
+    ``step`` counts from 1 in cases of several calls. ``timed``: its message and details hold times, which
+    differ from run to run.
     """
 
     rule: Mapping[str, Any]
@@ -75,6 +76,7 @@ class Check:
     message: str
     details: Mapping[str, Any] | None = None
     step: int | None = None
+    timed: bool = False
 
     @property
     def name(self) -> str:

@@ -21,6 +21,7 @@ from pytest_mcpeval.options import (
     DATASET_DIRECTORIES,
     DEPENDENT_OPTIONS,
     FLAGS,
+    MEASURING_OPTIONS,
     POOL_SIZE,
     spelled,
 )
@@ -39,10 +40,11 @@ class Settings:
 
     ``datasets`` are absolute directories; ``data_files`` and ``ignore`` are glob patterns. ``projects``,
     ``tags`` and ``difficulties`` select cases; empty means all. ``concurrency`` and ``runs`` override every
-    suite's own, ``overrides`` (kind → settings) those of all suites of a kind. ``inconclusive`` says what a
-    case without the evidence for a verdict does to the run, ``not_evaluated`` what it does that the run has
-    none. ``session`` is how sessions are named and begun, ``run`` how agents are driven; ``plan`` is the file
-    that is to hold what would be.
+    suite's own, ``overrides`` (kind → settings) those of all suites of a kind. A ``shard`` is a part of a
+    run; ``measuring_options`` are those of its command line that all parts must have. ``inconclusive`` says
+    what a case without the evidence for a verdict does to the run, ``not_evaluated`` what it does that the
+    run has none. ``session`` is how sessions are named and begun, ``run`` how agents are driven; ``plan`` is
+    the file that is to hold what would be.
     """
 
     rootdir: Path
@@ -56,6 +58,8 @@ class Settings:
     runs: int | None = None
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     bless: bool = False
+    shard: bool = False
+    measuring_options: tuple[str, ...] = ()
     report_directory: Path | None = None
     sarif_file: Path | None = None
     cache_directory: Path | None = None
@@ -89,6 +93,8 @@ def settings_from(config: pytest.Config) -> Settings:
         runs=config.getoption("mcpeval_runs"),
         overrides={**_overrides(config), "agent": {"options": run}},
         bless=_bless(config),
+        shard=_shard(config),
+        measuring_options=tuple(_measuring_options(config)),
         report_directory=config.invocation_params.dir / report if report else None,
         sarif_file=config.invocation_params.dir / sarif if sarif else None,
         cache_directory=_cache_directory(config),
@@ -160,6 +166,30 @@ def _bless(config: pytest.Config) -> bool:
             f"--mcpeval-bless has no effect with {found}: no case runs, so nothing is measured"
         )
     return wanted
+
+
+def _shard(config: pytest.Config) -> bool:
+    wanted: bool = config.getoption("mcpeval_shard")
+    if wanted and not config.getoption("mcpeval_report"):
+        raise pytest.UsageError(
+            "--mcpeval-shard needs --mcpeval-report DIR, where `pytest-mcpeval merge` finds it"
+        )
+    if wanted and config.getoption("mcpeval_bless"):
+        raise pytest.UsageError(
+            "--mcpeval-bless with --mcpeval-shard would commit the numbers of a part: "
+            "bless with `pytest-mcpeval merge --bless DIR…`"
+        )
+    return wanted
+
+
+def _measuring_options(config: pytest.Config) -> Iterator[str]:
+    for name in MEASURING_OPTIONS:
+        found = config.getoption(name)
+        for value in found if isinstance(found, list) else [found]:
+            if name == "mcpeval_baseline_run":
+                value = os.path.relpath(config.invocation_params.dir / value, config.rootpath)
+            if value:
+                yield spelled(name) if name in FLAGS else f"{spelled(name)}={value}"
 
 
 def _session_options(config: pytest.Config) -> SessionOptions:

@@ -12,10 +12,14 @@ Tone = Literal["", "good", "fair", "bad"]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table; ``tone`` says how its last cell is to be felt."""
+    """One line of a table; ``tone`` says how its last cell is to be felt.
+
+    ``timed``: it holds times, which differ from run to run.
+    """
 
     cells: tuple[str, ...]
     tone: Tone = ""
+    timed: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pytest_mcpeval.cli import (
     init,
     install_browser,
     interview,
+    merge,
     report,
     schema,
     scope,
@@ -39,6 +40,7 @@ COMMANDS = {
     "discover": discover,
     "fetch-observability": fetch_observability,
     "install-browser": install_browser,
+    "merge": merge,
     "report": report,
     "validate-narrative": validate_narrative,
 }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mcpeval.root_directory import configures_pytest
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.ledger import Selection
     from pytest_mcpeval.runtime import Runtime
 
 
@@ -28,6 +32,36 @@ def runtime_at(root: Path) -> Runtime:
 
     settings = Settings(rootdir=root, datasets=(root / "datasets",))
     return Runtime(settings, Kinds(BUILTIN), BUILTIN)
+
+
+def collected(root: Path, arguments: Sequence[str]) -> tuple[Runtime, list[Selection]]:
+    """What a session of pytest with these arguments would run in a root directory, and what it knows then.
+
+    Unlike `runtime_at`, it knows ini keys and what conftest files register.
+
+    Raises:
+        ValueError: Something cannot be collected; the text is what pytest printed.
+    """
+    import pytest
+
+    from pytest_mcpeval.executing import Executor
+    from pytest_mcpeval.session_key import runtime_key
+
+    found: list[tuple[Runtime, list[Selection]]] = []
+
+    class Collected:
+        def pytest_collection_finish(self, session: pytest.Session) -> None:
+            executor = session.config.pluginmanager.get_plugin("mcpeval-executor")
+            assert isinstance(executor, Executor)
+            found.append((session.config.stash[runtime_key], executor.selections()))
+
+    output = io.StringIO()
+    options = ["--mcpeval", "--collect-only", "-q", "--capture=no", *arguments]
+    with contextlib.chdir(root), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        status = pytest.main(options, plugins=[Collected()])
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or not found:
+        raise ValueError(output.getvalue().strip())
+    return found[0]
 
 
 def shown(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -156,6 +157,10 @@ class Kind(KindShape, Generic[SpecT]):
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
     """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
 
+    def is_divisible(self, suite: Suite[SpecT]) -> bool:
+        """Whether the cases of a suite can run in several shards: they do not build on each other."""
+        return True
+
     @abstractmethod
     def load(self, document: Document, place: Place) -> Suite[SpecT]:
         """The suite in a document.
@@ -251,6 +256,14 @@ class Kind(KindShape, Generic[SpecT]):
 
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """What differs from run to run (times, verbatim answers), kept apart under ``run`` in reports."""
+        return {}
+
+    def totals(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What is told of all suites of the kind together: here, how many cases ended how."""
+        return {"total": len(samples), **Counter(sorted(sample.outcome for sample in samples))}
+
+    def totals_of_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What of the totals differs from run to run: times."""
         return {}
 
     @abstractmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.gates import GateResult, gate_nodeid
-from pytest_mcpeval.samples import NOT_PASSED, Check, Sample, plain, to_json
+from pytest_mcpeval.samples import NOT_PASSED, Check, Sample, to_json
 
 if TYPE_CHECKING:
     from pytest_mcpeval.evaluation import Evaluation, SuiteResult
 
 REPORT_VERSION = 1
 TIMED = "a time: see run"
-TIMED_RULE = '"max_latency_ms"'
 
 
 def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> None:
@@ -32,6 +30,7 @@ def report_of(evaluation: Evaluation, started: str, seconds: float) -> dict[str,
         "verdict": evaluation.verdict,
         "reason": evaluation.reason,
         "gates": [_gate(gate) for gate in evaluation.gates],
+        "totals": dict(evaluation.totals),
         "suites": {suite.key: _suite(suite) for suite in evaluation.suites},
         "run": {
             "started": started,
@@ -44,6 +43,7 @@ def report_of(evaluation: Evaluation, started: str, seconds: float) -> dict[str,
                 for gate in evaluation.gates
                 if gate.timed
             },
+            "totals": dict(evaluation.totals_of_run),
             "suites": {suite.key: _run_of(suite) for suite in evaluation.suites},
         },
     }
@@ -67,7 +67,7 @@ def _run_of(result: SuiteResult) -> dict[str, Any]:
         name: {
             str(number): {"message": check.message, "details": check.details}
             for number, check in enumerate(sample.checks)
-            if _is_timed(check)
+            if check.timed
         }
         for name, sample in _with_runs(result)
     }
@@ -92,16 +92,17 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
         "setAside": list(complete.set_aside),
         "metrics": dict(result.metrics),
         "baseline_delta": dict(result.compared),
-        "cases": [_case(sample) for sample in result.samples],
+        "cases": [case_of(sample) for sample in result.samples],
         "failures": [_failure(sample) for sample in result.samples if _is_failure(sample)],
     }
 
 
-def _case(sample: Sample) -> dict[str, Any]:
+def case_of(sample: Sample) -> dict[str, Any]:
+    """What is reported of a case, the same in every run that found out the same."""
     return {
         "id": sample.id,
         "outcome": sample.outcome,
-        "message": _steady_message(sample),
+        "message": steady_message(sample),
         "checks": [_check(check) for check in sample.checks],
         "traits": dict(sample.traits),
         "measured": dict(sample.measured),
@@ -111,7 +112,7 @@ def _case(sample: Sample) -> dict[str, Any]:
 
 def _one_run(sample: Sample) -> dict[str, Any]:
     """One of several runs of a case; what does not differ between them stands beside."""
-    found = _case(sample)
+    found = case_of(sample)
     return {name: found[name] for name in ("outcome", "message", "checks", "measured")}
 
 
@@ -120,22 +121,18 @@ def _check(check: Check) -> dict[str, Any]:
         "rule": dict(check.rule),
         "status": check.status,
         "passed": check.passed,
-        "message": TIMED if _is_timed(check) else check.message,
+        "message": TIMED if check.timed else check.message,
     }
-    details = None if _is_timed(check) else check.details
+    details = None if check.timed else check.details
     optional: Mapping[str, Any] = {"details": details, "step": check.step}
     return found | {name: value for name, value in optional.items() if value is not None}
 
 
-def _is_timed(check: Check) -> bool:
-    """Whether a check, or one inside it, speaks of times, which differ from run to run."""
-    return TIMED_RULE in json.dumps(plain(check.rule))
-
-
-def _steady_message(sample: Sample) -> str:
+def steady_message(sample: Sample) -> str:
+    """The message of a case without the times in it."""
     message = sample.message
     for check in sample.checks:
-        if _is_timed(check):
+        if check.timed:
             message = message.replace(check.message, TIMED)
     return message
 
@@ -149,5 +146,5 @@ def _failure(sample: Sample) -> dict[str, Any]:
         "testId": sample.id,
         "testName": sample.traits.get("name", sample.id),
         "failedValidations": [_check(check) for check in sample.checks if not check.passed],
-        "errorMessage": _steady_message(sample),
+        "errorMessage": steady_message(sample),
     }

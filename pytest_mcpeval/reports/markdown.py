@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mcpeval.baseline import write_atomically
+from pytest_mcpeval.reports.json_report import TIMED, steady_message
 from pytest_mcpeval.samples import NOT_PASSED
 from pytest_mcpeval.tables import Table
 from pytest_mcpeval.text import escaped_markdown as escaped
 
 if TYPE_CHECKING:
     from pytest_mcpeval.evaluation import Evaluation
+    from pytest_mcpeval.gates import Verdict
     from pytest_mcpeval.samples import Sample
 
 
@@ -22,7 +24,7 @@ def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> N
 
 
 def _lines(evaluation: Evaluation, started: str, seconds: float) -> Iterator[str]:
-    yield f"# Evaluation report: {evaluation.verdict.replace('_', ' ')}"
+    yield f"# Evaluation report: {words(evaluation.verdict)}"
     yield ""
     yield escaped(evaluation.reason)
     yield from _gates(evaluation)
@@ -34,6 +36,29 @@ def _lines(evaluation: Evaluation, started: str, seconds: float) -> Iterator[str
     yield "## Run"
     yield ""
     yield f"Started {started}, took {seconds:.1f} s."
+    yield from _times(evaluation)
+
+
+def _times(evaluation: Evaluation) -> Iterator[str]:
+    """What differs from run to run though nothing has changed."""
+    yield ""
+    for gate in evaluation.gates:
+        if gate.timed:
+            yield f"- {escaped(f'{gate.suite}::{gate.name}')}: {escaped(gate.message)}"
+    for table in evaluation.tables:
+        for row in table.rows:
+            if row.timed:
+                yield f"- {escaped(table.title)}: {escaped(': '.join(row.cells))}"
+    for suite in evaluation.suites:
+        for sample in suite.samples:
+            for check in sample.checks:
+                if check.timed and sample.outcome in NOT_PASSED:
+                    yield f"- {escaped(f'{suite.key}::{sample.id}')}: {escaped(check.message)}"
+
+
+def words(verdict: Verdict) -> str:
+    """A verdict as it is written for people."""
+    return verdict.replace("_", " ")
 
 
 def _gates(evaluation: Evaluation) -> Iterator[str]:
@@ -46,7 +71,7 @@ def _gates(evaluation: Evaluation) -> Iterator[str]:
     yield "|---|---|---|"
     for gate in evaluation.gates:
         name = escaped(f"{gate.suite}::{gate.name}")
-        yield f"| {name} | {gate.verdict.replace('_', ' ')} | {escaped(gate.message)} |"
+        yield f"| {name} | {words(gate.verdict)} | {escaped(TIMED if gate.timed else gate.message)} |"
 
 
 def _table(table: Table, level: str = "##") -> Iterator[str]:
@@ -56,6 +81,8 @@ def _table(table: Table, level: str = "##") -> Iterator[str]:
     yield f"| {' | '.join(escaped(cell) for cell in table.header)} |"
     yield f"|---|{'---:|' * (len(table.header) - 1)}"
     for row in table.rows:
+        if row.timed:
+            continue
         yield f"| {' | '.join(escaped(cell) for cell in row.cells)} |"
 
 
@@ -80,8 +107,8 @@ def _failure(key: str, sample: Sample) -> Iterator[str]:
     yield ""
     yield f"### {escaped(f'{key}::{sample.id}')} ({sample.outcome})"
     yield ""
-    yield escaped(sample.message)
+    yield escaped(steady_message(sample))
     yield ""
     for check in sample.checks:
         mark = {"passed": "x", "failed": " ", "inconclusive": "?"}[check.status]
-        yield f"- [{mark}] {escaped(check.name)}: {escaped(check.message)}"
+        yield f"- [{mark}] {escaped(check.name)}: {escaped(TIMED if check.timed else check.message)}"

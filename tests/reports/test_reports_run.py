@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup, Tag
 
 from tests.reports.conftest import MODES, RunIn
-from tests.support import Run
+from tests.support import Project, Run, case
 
 VERDICTS = {
     "aside::pass_rate": "passed",
@@ -232,7 +233,7 @@ def test_html_summary_has_verdict_gates_and_tables(run: Run) -> None:
 
 def test_report_json_has_the_documented_shape(run: Run) -> None:
     report = run.report()
-    assert list(report) == ["version", "verdict", "reason", "gates", "suites", "run"]
+    assert list(report) == ["version", "verdict", "reason", "gates", "totals", "suites", "run"]
     assert report["version"] == 1
     assert all(
         list(gate) == ["suite", "name", "verdict", "value", "baseline", "limit", "message"]
@@ -276,6 +277,40 @@ def test_every_field_of_an_evaluation_report_is_found(run: Run) -> None:
     assert passed["measured"]["calls"][0]["arguments"] == {"text": "hello", "confidence": 90}
     assert times["cases"]["ok-1"]["answers"][0]["text"].startswith("hello\n<response_metadata>")
     assert times["cases"]["ok-1"]["processingTimeMs"] > 0
+
+
+def test_totals_are_over_all_suites_of_a_kind(run: Run) -> None:
+    report = run.report()
+    totals = report["totals"]["scenario"]
+    suites = [suite["metrics"] for suite in report["suites"].values()]
+    for name in ("totalTests", "passed", "failed", "skipped", "expectedFailures"):
+        assert totals["summary"][name] == sum(metrics["summary"][name] for metrics in suites)
+    assert totals["summary"]["passRate"] == pytest.approx(
+        100 * totals["summary"]["passed"] / totals["summary"]["totalTests"]
+    )
+    assert totals["byDifficulty"]["advanced"] == {"total": 1, "passed": 0, "passRate": 0.0}
+    assert totals["byTool"]["answer"] == {"total": 4, "passed": 4, "passRate": 100.0}
+    assert totals["byProject"]["solana"]["total"] == 1
+    times = report["run"]["totals"]["scenario"]
+    assert times["p95ProcessingTime"] >= times["averageProcessingTime"] * 0.9 > 0
+
+
+def test_a_message_that_only_speaks_of_a_time_limit_is_reported(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    about_times = case("l-about", "echo", {"type": "contains", "value": '"max_latency_ms"'})
+    not_slow = {"type": "not", "check": {"type": "max_latency_ms", "ms": 60_000}}
+    project.suite("limits.yaml", about_times, case("l-nested", "echo", not_slow))
+    run = project.run("--mcpeval-report=report")
+    (about, nested) = run.report()["suites"]["datasets/limits.yaml"]["cases"]
+    assert about["message"] == 'contains: missing ""max_latency_ms""'
+    assert about["checks"][0]["message"] == 'missing ""max_latency_ms""'
+    assert nested["message"] == "not: a time: see run"
+    text = (run.path / "report" / "report.md").read_text(encoding="utf-8")
+    before, _, after = text.replace("\\", "").partition("## Run")
+    assert "- [ ] not: a time: see run" in before
+    assert not re.search(r"\d ms", before)
+    assert "- datasets/limits.yaml::l-nested: should not hold: latency " in after
+    assert "- Scenarios: average response time: " in after
 
 
 def test_what_json_has_no_words_for_is_spelled_out(run: Run) -> None:

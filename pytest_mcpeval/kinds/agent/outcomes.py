@@ -79,7 +79,8 @@ class AssertionOutcome:
         """The outcome as a check of a sample: what is asserted and what became of it."""
         rule = rule_of(self.assertion_kind, self.target, self.expected)
         details = None if self.reason is None else {"reason": self.reason.kind}
-        return Check(rule, self.status, self.message, details)
+        timed = self.assertion_kind == "max_latency_ms"
+        return Check(rule, self.status, self.message, details, timed=timed)
 
 
 def rule_of(kind: str, target: str | None, expected: Any) -> Mapping[str, Any]:

@@ -45,6 +45,10 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
         self.checks = checks
         self._private: dict[tuple[str, str], Connection] = {}
 
+    def is_divisible(self, suite: Scenario) -> bool:
+        """A stateful suite is one."""
+        return not suite.settings.stateful
+
     def load(self, document: Document, place: Place) -> Scenario:
         """The suite in a document."""
         return load_suite(document, place, self.checks)
@@ -101,6 +105,14 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Times and verbatim answers."""
         return metrics.measure_run(samples)
+
+    def totals(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """The summary of all suites, and its groups."""
+        return self.measure(samples)
+
+    def totals_of_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """The times over all suites."""
+        return metrics.times(samples)
 
     def gate_names(self, suite: Scenario) -> list[str]:
         """The gates in the suite's settings."""

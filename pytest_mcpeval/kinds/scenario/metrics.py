@@ -117,14 +117,18 @@ def measure(samples: Sequence[Sample]) -> dict[str, Any]:
     }
 
 
-def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
-    """The times of some samples, in milliseconds, and each case's verbatim answers."""
-    times = latencies(counted(samples))
+def times(samples: Sequence[Sample]) -> dict[str, Any]:
+    """The times of some samples, in milliseconds."""
+    found = latencies(counted(samples))
     return {
-        "averageProcessingTime": int(half_up(mean(times) or 0)),
-        "p95ProcessingTime": percentile(times, 0.95),
-        "cases": {sample.id: dict(sample.run) for sample in samples},
+        "averageProcessingTime": int(half_up(mean(found) or 0)),
+        "p95ProcessingTime": percentile(found, 0.95),
     }
+
+
+def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
+    """The times of some samples, and each case's verbatim answers."""
+    return {**times(samples), "cases": {sample.id: dict(sample.run) for sample in samples}}
 
 
 def failures(samples: Iterable[Sample]) -> list[Mapping[str, Any]]:

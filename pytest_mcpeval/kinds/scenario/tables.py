@@ -65,8 +65,9 @@ def _summary(samples: Sequence[Sample]) -> Table:
     if confident:
         rows.append(Row(("average confidence", f"{totals['averageConfidence']} %")))
     if times:
-        rows.append(Row(("average response time", f"{half_up(mean(times) or 0)} ms")))
-        rows.append(Row(("p95 response time", f"{half_up(percentile(times, 0.95) or 0)} ms")))
+        rows.append(Row(("average response time", f"{half_up(mean(times) or 0)} ms"), timed=True))
+        p95 = half_up(percentile(times, 0.95) or 0)
+        rows.append(Row(("p95 response time", f"{p95} ms"), timed=True))
     for name, words in (("skipped", "skipped"), ("expectedFailures", "expected failures")):
         if totals[name]:
             rows.append(Row((words, str(totals[name]))))

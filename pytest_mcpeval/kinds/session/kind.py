@@ -41,6 +41,10 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
         self.checks = checks
         self._runs: dict[str, EvaluationRun | TargetError] = {}
 
+    def is_divisible(self, suite: Session) -> bool:
+        """An evaluation is one: the critic reads what all scenarios did."""
+        return False
+
     def load(self, document: Document, place: Place) -> SessionSuite:
         """The session in a document."""
         return load_suite(document, place, self.checks)

@@ -45,7 +45,7 @@ def not_error(parameters: NoParameters, response: Response) -> Verdict:
     return passed("no tool error")
 
 
-@check_type("max_latency_ms", MaxLatency)
+@check_type("max_latency_ms", MaxLatency, timed=True)
 def max_latency_ms(parameters: MaxLatency, response: Response) -> Verdict:
     """The answer came within `ms` milliseconds."""
     latency = response.latency_ms

@@ -36,13 +36,15 @@ class CheckSpecError(ValueError):
 class CheckType:
     """One kind of requirement: its name in data files, its keys, and the function that judges a response.
 
-    The first line of ``description`` says what the check requires.
+    The first line of ``description`` says what the check requires. ``timed``: it measures time, so that its
+    message differs from run to run.
     """
 
     name: str
     parameters: type[BaseModel]
     judge: Callable[[Any, Response], Verdict]
     description: str
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,14 @@ class ParsedCheck:
     """A rule that was found valid. ``rule`` is plain data with the keys in their canonical spelling.
 
     ``parse`` makes a check of such a rule with other values, where the rule alone does not say how it is
-    judged; None: the registry does.
+    judged; None: the registry does. ``timed``: it, or one inside it, measures time.
     """
 
     rule: Mapping[str, Any]
     judge: Judge
     children: tuple[ParsedCheck, ...] = ()
     parse: Callable[[Mapping[str, Any]], ParsedCheck] | None = None
+    timed: bool = False
 
     @property
     def name(self) -> str:
@@ -91,11 +94,15 @@ class ParsedCheck:
     def evaluate(self, response: Response) -> Check:
         """The requirement, evaluated over one response."""
         found = self.verdict(response)
-        return Check(self.rule, found.status, found.message, found.details)
+        return Check(self.rule, found.status, found.message, found.details, timed=self.timed)
 
 
-def check_type(name: str, parameters: type[P]) -> Callable[[Callable[[P, Response], Verdict]], CheckType]:
+def check_type(
+    name: str, parameters: type[P], *, timed: bool = False
+) -> Callable[[Callable[[P, Response], Verdict]], CheckType]:
     """Make a judge ``(parameters, response) -> Verdict`` a check type, described by its docstring.
+
+    ``timed`` says that it measures time: reports keep what it says apart.
 
     Raises:
         ValueError: The judge has no docstring.
@@ -104,7 +111,7 @@ def check_type(name: str, parameters: type[P]) -> Callable[[Callable[[P, Respons
     def make(judge: Callable[[P, Response], Verdict]) -> CheckType:
         if not judge.__doc__:
             raise ValueError(f"the judge of check {name} needs a docstring that says what it requires")
-        return CheckType(name, parameters, judge, cleandoc(judge.__doc__))
+        return CheckType(name, parameters, judge, cleandoc(judge.__doc__), timed)
 
     return make
 
@@ -270,7 +277,7 @@ def _parse_single(
             return ParsedCheck(canonical, lambda _: unjudged(f"no check without captured values: {message}"))
         problems += [SpecProblem((*at, *path), message) for path, message in wrong]
         return None
-    return ParsedCheck(canonical, partial(found.judge, parameters))
+    return ParsedCheck(canonical, partial(found.judge, parameters), timed=found.timed)
 
 
 def _contradict(name: str, children: Iterable[ParsedCheck]) -> bool:
@@ -298,6 +305,7 @@ def _grouped(group: CheckGroup, children: list[ParsedCheck]) -> ParsedCheck:
         {"type": group.name, group.key: nested},
         lambda response: group.combine([child.verdict(response) for child in children]),
         tuple(children),
+        timed=any(child.timed for child in children),
     )
 
 

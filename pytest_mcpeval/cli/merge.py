@@ -1,0 +1,302 @@
+"""``pytest-mcpeval merge``: the verdict on a run that was made in parts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.cli.project import collected, root_directory, shown
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.evaluation import Evaluation, SessionState
+    from pytest_mcpeval.ledger import Ledger, Selection
+    from pytest_mcpeval.reports.shard import ShardModel
+    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.samples import Sample
+
+DESCRIPTION = """\
+Judge the union of shards as one run: every gate, every report. Each DIR is the --mcpeval-report directory of
+a run of pytest --mcpeval --mcpeval-shard. Run it in a checkout of the project: it collects, without running
+anything, what pytest --mcpeval would run there, and every case of that must be in a shard.
+
+The exit code is that of one whole run: 0, or 1 when something failed. It is 2 when the shards are not the
+parts of one run of this checkout: cases are missing, shards disagree on one, or files, settings or versions
+differ.
+"""
+
+
+class MergeError(Exception):
+    """The shards are not the parts of one run. The text has a line for each problem."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard. ``name`` is its directory as it was given, ``samples`` are by suite and case id."""
+
+    name: str
+    model: ShardModel
+    samples: Mapping[tuple[str, str], Sample]
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command and its arguments."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "merge",
+        help="judge the shards of a run",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "directories", nargs="+", type=Path, metavar="DIR", help="directory of a shard's report"
+    )
+    parser.add_argument("--report", type=Path, metavar="DIR", help="write report.json and report.md into DIR")
+    parser.add_argument("--sarif", type=Path, metavar="FILE", help="write what scans found into FILE")
+    parser.add_argument("--bless", action="store_true", help="write the baselines of the run")
+    parser.add_argument(
+        "--paths",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="what the whole run is, relative to the root directory (default: as for pytest without paths)",
+    )
+    parser.add_argument(
+        "--rootdir", type=Path, metavar="DIR", help="root directory of the checkout (default: from here up)"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Judge the union, print its gates and its verdict, and write the reports."""
+    from pytest_mcpeval.text import visible
+
+    root = options.rootdir.absolute() if options.rootdir else root_directory(Path.cwd())
+    try:
+        shards = read_shards(options.directories, root)
+        runtime, ledger, state = _united(shards, root, options.paths)
+        if options.bless and (
+            others := [one for one in runtime.settings.measuring_options if "retriever" in one]
+        ):
+            raise MergeError(f"--bless would commit the numbers of another search: {others[0]}")
+    except MergeError as error:
+        for line in str(error).splitlines():
+            print(visible(f"{options.prog}: {line}"), file=sys.stderr)
+        return 2
+    return _judged(runtime, ledger, state, shards, options)
+
+
+def _judged(
+    runtime: Runtime,
+    ledger: Ledger,
+    state: SessionState,
+    shards: Sequence[Shard],
+    options: argparse.Namespace,
+) -> int:
+    from pytest_mcpeval.judging import evaluate, lacks_verdict
+
+    runtime.settings = replace(runtime.settings, bless=options.bless, shard=False)
+    evaluation = evaluate(runtime, ledger, state, is_merged=True)
+    unwritten = list(_write_reports(evaluation, shards, options))
+    _print(evaluation, ledger, shards)
+    for problem in unwritten:
+        print(f"{options.prog}: {problem}", file=sys.stderr)
+    is_red = evaluation.verdict in ("failed", "error") or lacks_verdict(evaluation, runtime.settings)
+    return int(is_red or bool(unwritten))
+
+
+def read_shards(directories: Sequence[Path], root: Path) -> list[Shard]:
+    """The shards in some directories, with the paths of ``root`` in the place of their own.
+
+    Raises:
+        MergeError: A directory is given twice, or holds no shard.
+    """
+    names: dict[Path, Path] = {}
+    for directory in directories:
+        if (first := names.setdefault(directory.resolve(), directory)) is not directory:
+            raise MergeError(f"{shown(directory)} is given twice (as {shown(first)})")
+    return [_shard(directory, root) for directory in directories]
+
+
+def _shard(directory: Path, root: Path) -> Shard:
+    from pytest_mcpeval.reports.shard import SHARD_FILE, ShardModel
+    from pytest_mcpeval.samples import Sample
+
+    name, path = shown(directory), directory / SHARD_FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        found = (
+            "the report of a run that was no shard" if (directory / "report.json").is_file() else "no shard"
+        )
+        raise MergeError(
+            f"{name} holds {found}: run pytest with --mcpeval-shard --mcpeval-report=DIR"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise MergeError(f"{name}: {SHARD_FILE} cannot be read: {error}") from None
+    try:
+        own_root = json.loads(text)["rootdir"]
+        text = text.replace(f"{_in_json(own_root)}/", f"{_in_json(str(root))}/")
+        model = ShardModel.model_validate_json(text)
+        samples = [Sample.of_data(fields) for fields in model.samples]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise MergeError(
+            f"{name}: {SHARD_FILE} is broken, or of another version of pytest-mcpeval: run the shard again"
+        ) from None
+    return Shard(name, model, {(sample.suite, sample.id): sample for sample in samples})
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _united(
+    shards: Sequence[Shard], root: Path, paths: Sequence[str]
+) -> tuple[Runtime, Ledger, SessionState]:
+    """The whole run: what it was to run, and the samples and states of all shards.
+
+    Raises:
+        MergeError: The shards are not its parts.
+    """
+    from pytest_mcpeval.evaluation import SessionState
+    from pytest_mcpeval.ledger import Ledger
+
+    options = shards[0].model.options
+    if problems := [*_other_ways(shards), *_unfinished(shards)]:
+        raise MergeError("\n".join(problems))
+    try:
+        runtime, selections = collected(root, [*options, *paths])
+    except ValueError as error:
+        raise MergeError(f"what the whole run is cannot be collected in {shown(root)}:\n{error}") from None
+    problems = [
+        *_other_inputs(shards, runtime, selections),
+        *_missing(shards, selections),
+        *_disagreements(shards),
+    ]
+    if problems:
+        raise MergeError("\n".join(problems))
+    samples: dict[str, dict[str, Sample]] = {}
+    for shard in shards:
+        for (suite, case), sample in shard.samples.items():
+            samples.setdefault(suite, {}).setdefault(case, sample)
+    state = SessionState(
+        failures=sum(shard.model.state.failures for shard in shards),
+        others=tuple(dict.fromkeys(test for shard in shards for test in shard.model.state.others)),
+        crashed=frozenset().union(*(shard.model.state.crashed for shard in shards)),
+        uncollected=sum(shard.model.state.uncollected for shard in shards),
+        lost_worker=any(shard.model.state.lost_worker for shard in shards),
+    )
+    return runtime, Ledger({one.suite: one for one in selections}, samples), state
+
+
+def _other_ways(shards: Sequence[Shard]) -> Iterator[str]:
+    """The shards that another version made, or a run with other options than the first one."""
+    from pytest_mcpeval import __version__
+
+    first = shards[0]
+    for shard in shards:
+        if shard.model.version != __version__:
+            own = shard.model.version
+            yield f"{shard.name} was made by pytest-mcpeval {own}, and this is {__version__}"
+        if shard.model.options != first.model.options:
+            given, others = (" ".join(one.model.options) or "no option" for one in (shard, first))
+            yield f"{shard.name} was run with {given}, and {first.name} with {others}"
+
+
+def _unfinished(shards: Sequence[Shard]) -> Iterator[str]:
+    for shard in shards:
+        if shard.model.state.stopped:
+            yield f"{shard.name} was stopped early, by -x, Ctrl-C or an error of collection: run it again"
+
+
+def _other_inputs(
+    shards: Sequence[Shard], runtime: Runtime, selections: Sequence[Selection]
+) -> Iterator[str]:
+    """The shards that were run on other files or settings than those of the checkout."""
+    from pytest_mcpeval.reports.shard import inputs
+
+    here = {one.suite: inputs(runtime, one) for one in selections}
+    for shard in shards:
+        for suite, found in shard.model.inputs.items():
+            if suite not in here:
+                if shard.model.selected[suite]:
+                    yield f"{shard.name} ran {suite}, which is not collected here: name it with --paths"
+                continue
+            names = {**found, **here[suite]}
+            differing = [name for name in names if found.get(name) != here[suite].get(name)]
+            if differing:
+                what = ", ".join(differing)
+                yield f"{shard.name} was run on another version of {what} than this checkout has"
+
+
+def _missing(shards: Sequence[Shard], selections: Sequence[Selection]) -> Iterator[str]:
+    """The cases that no shard was to run. What one was to run and lost is for the gates, as in one run."""
+    from pytest_mcpeval.gates import names
+
+    listed = ", ".join(shard.name for shard in shards)
+    for one in selections:
+        chosen = {case for shard in shards for case in shard.model.selected.get(one.suite, ())}
+        missing = [case for case in one.selected if case not in chosen]
+        if missing:
+            count = f"{len(missing)} of {len(one.selected)} cases"
+            yield f"no shard ran {count} of {one.suite}: {names(missing)} (shards: {listed})"
+
+
+def _disagreements(shards: Sequence[Shard]) -> Iterator[str]:
+    """The cases of which two shards report something else."""
+    from pytest_mcpeval.reports.json_report import case_of
+
+    for one, other in combinations(shards, 2):
+        for (suite, case), sample in one.samples.items():
+            second = other.samples.get((suite, case))
+            if second is not None and case_of(sample) != case_of(second):
+                words = f"{sample.outcome} in {one.name}, {second.outcome} in {other.name}"
+                yield f"{one.name} and {other.name} disagree on {suite}::{case}: {words}"
+
+
+def _write_reports(
+    evaluation: Evaluation, shards: Sequence[Shard], options: argparse.Namespace
+) -> Iterator[str]:
+    """Write what was asked for; yields what could not be written."""
+    from pytest_mcpeval.reports import json_report, markdown, sarif
+
+    started, seconds = (
+        min(shard.model.run.started for shard in shards),
+        sum(shard.model.run.seconds for shard in shards),
+    )
+    try:
+        if options.sarif is not None:
+            sarif.write(options.sarif, evaluation)
+        if options.report is not None:
+            json_report.write(options.report / "report.json", evaluation, started, seconds)
+            markdown.write(options.report / "report.md", evaluation, started, seconds)
+            print(f"reports: {shown(options.report)}/report.json and report.md")
+    except OSError as error:
+        yield f"cannot write {error.filename}: {error.strerror or error}"
+
+
+def _print(evaluation: Evaluation, ledger: Ledger, shards: Sequence[Shard]) -> None:
+    from pytest_mcpeval.gates import gate_nodeid, names
+    from pytest_mcpeval.reports.markdown import words
+    from pytest_mcpeval.text import visible
+
+    for gate in evaluation.gates:
+        print(visible(f"{words(gate.verdict).upper()} {gate_nodeid(gate)}\n  {gate.message}"))
+    for result in evaluation.suites:
+        if result.undecided:
+            print(visible(f"WRONG, and no gate decided: {result.key}: {names(result.undecided)}"))
+        for shard in shards:
+            lost = [
+                case for case in shard.model.selected.get(result.key, ()) if case in result.complete.missing
+            ]
+            if lost:
+                print(visible(f"LOST in {shard.name}: {result.key}: {names(lost)}"))
+    for note in evaluation.notes:
+        print(visible(note))
+    count = sum(len(samples) for samples in ledger.samples.values())
+    print(f"merged {len(shards)} shards with {count} cases")
+    print(visible(f"mcpeval: {words(evaluation.verdict)}: {evaluation.reason}"))

@@ -1,0 +1,114 @@
+"""``shard.json``: what a run that is a part of another one found out, for ``pytest-mcpeval merge``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
+
+from pytest_mcpeval.baseline import digest_of, write_atomically
+from pytest_mcpeval.evaluation import SessionState
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.samples import to_json
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.ledger import Ledger, Selection
+    from pytest_mcpeval.runtime import Runtime
+
+SHARD_FILE = "shard.json"
+SHARD_FORMAT: Literal[1] = 1
+LONGEST_PATH = 1000
+
+
+class TimesModel(BaseModel):
+    """When a shard was run: an ISO time, and for how long."""
+
+    started: str
+    seconds: float
+
+
+class ShardModel(BaseModel):
+    """The file. ``samples`` are those of all cases, as plain data.
+
+    ``selected`` maps suites to the cases that were to run, ``inputs`` to what they depend on (see `inputs`).
+    """
+
+    mcpeval_shard: Literal[1] = SHARD_FORMAT
+    version: str
+    options: list[str]
+    rootdir: str
+    selected: dict[str, list[str]]
+    inputs: dict[str, dict[str, str]]
+    state: SessionState
+    samples: list[dict[str, Any]]
+    run: TimesModel
+
+
+def write(
+    path: Path, runtime: Runtime, ledger: Ledger, state: SessionState, started: str, seconds: float
+) -> None:
+    """Write the file; ``started`` is an ISO time."""
+    from pytest_mcpeval import __version__
+
+    listed = [ledger.selections[key] for key in sorted(ledger.selections)]
+    found = ShardModel(
+        version=__version__,
+        options=list(runtime.settings.measuring_options),
+        rootdir=str(runtime.settings.rootdir),
+        selected={one.suite: list(one.selected) for one in listed},
+        inputs={one.suite: inputs(runtime, one) for one in listed},
+        state=state,
+        samples=[sample.as_data() for one in listed for sample in ledger.samples_of(one)],
+        run=TimesModel(started=started, seconds=round(seconds, 3)),
+    )
+    write_atomically(
+        path, to_json({**found.model_dump(mode="json", exclude={"samples"}), "samples": found.samples}) + "\n"
+    )
+
+
+def inputs(runtime: Runtime, selection: Selection) -> dict[str, str]:
+    """What the samples of a suite and its gates depend on → its digest: files, by their path, and settings.
+
+    Files are the data file and those that it or its settings name, such as a corpus and a baseline.
+    """
+    root = runtime.settings.rootdir
+    try:
+        suite = runtime.suite_at(selection.path)
+    except DataFileError:
+        suite = None
+    if suite is None:
+        return dict(_digests([root / selection.suite], runtime))
+    from pydantic_core import to_jsonable_python
+
+    settings = to_jsonable_python(suite.settings, fallback=str)
+    data = suite.document.data
+    # What is in a list is a case.
+    named = [*_texts(settings), *(data.values() if isinstance(data, Mapping) else ())]
+    files = [suite.path, *(suite.path.parent / text for text in named if _may_be_path(text))]
+    relative = json.loads(json.dumps(settings).replace(f"{json.dumps(str(root))[1:-1]}/", ""))
+    return {**dict(_digests(files, runtime)), f"the settings of {suite.key}": digest_of(relative)}
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, (list, Mapping)):
+        for value in data.values() if isinstance(data, Mapping) else data:
+            yield from _texts(value)
+
+
+def _may_be_path(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) < LONGEST_PATH and value.isprintable()
+
+
+def _digests(files: list[Path], runtime: Runtime) -> Iterator[tuple[str, str]]:
+    for path in files:
+        try:
+            yield runtime.key(path), f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        except OSError:
+            # Most texts in settings name no file.
+            continue
