@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
+    from pytest_mcpeval.servers.session import Moment
     from pytest_mcpeval.servers.tools import Tool
 
 # Past the time limit of the call itself: only a blocked connection thread lets a test wait this long.
@@ -241,12 +242,13 @@ class CaseClient:
 
     def _answered(self, call: RecordedCall, ask: Callable[[Connection], Response]) -> Response:
         connection = self.connection
+        began = connection.moment()
         try:
             response = ask(connection)
         except CallError as error:
             record_error(call, error)
             raise
-        record_response(call, response, connection)
+        record_response(call, response, connection, began)
         return response
 
 
@@ -295,12 +297,13 @@ class AsyncCaseClient:
     ) -> Response:
         # Opening a connection waits for the server: in a thread, so that the test's loop goes on.
         connection = await asyncio.to_thread(lambda: self._client.connection)
+        began = connection.moment()
         try:
             response = await _awaited(start(connection), timeout)
         except CallError as error:
             record_error(call, error)
             raise
-        record_response(call, response, connection)
+        record_response(call, response, connection, began)
         return response
 
 
@@ -312,9 +315,9 @@ async def _awaited(started: Future[Response], timeout: float) -> Response:
         raise CallError("timeout", message) from None
 
 
-def record_response(call: RecordedCall, response: Response, connection: Connection) -> None:
-    """Note the answer to a call, with the server's last words when it is an error."""
-    tail = connection.stderr_tail() if response.is_error else ""
+def record_response(call: RecordedCall, response: Response, connection: Connection, began: Moment) -> None:
+    """Note the answer to a call, with what the server wrote since it began when it is an error."""
+    tail = connection.stderr_tail(since=began) if response.is_error else ""
     call.answer = Answer(call.arguments, response, stderr_tail=tail)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from pytest_mcpeval.servers.definitions import ServerDefinition
-    from pytest_mcpeval.servers.session import Session
+    from pytest_mcpeval.servers.session import Moment, Session
     from pytest_mcpeval.servers.thread import ConnectionThread
 
 ResultT = TypeVar("ResultT")
@@ -224,12 +224,17 @@ class Connection:
         tools = self.list_tools(timeout=timeout)
         return next((found.output_schema for found in tools if found.name == tool), None)
 
-    def stderr_tail(self, lines: int = _TAIL_LINES) -> str:
-        """What the server last wrote on standard error since the handshake, without secrets.
+    def moment(self) -> Moment:
+        """Now, for `stderr_tail`: taken before the calls of a case."""
+        return self._session.moment()
 
-        A note about lines on its standard output that are no JSON-RPC comes last.
+    def stderr_tail(self, lines: int = _TAIL_LINES, *, since: Moment | None = None) -> str:
+        """What the server last wrote on standard error since a moment or the handshake, without secrets.
+
+        A note about lines on its standard output that are no JSON-RPC comes after it, and a note on other
+        calls that were in flight last.
         """
-        return redactor.text(self._session.last_words(lines))
+        return redactor.text(self._session.last_words(lines, since))
 
     def close(self) -> None:
         """End the connection and the server's process; returns when both are gone, within some seconds."""
@@ -261,7 +266,8 @@ class Connection:
         return self._thread.start(self._told, call, *arguments)
 
     async def _told(self, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any) -> ResultT:
-        """The call, its error completed by what the server said, without secrets."""
+        """The call, its error completed by what the server said meanwhile, without secrets."""
+        began = self.moment()
         try:
             return await call(self._session, *arguments)
         except CallError as error:
@@ -269,7 +275,7 @@ class Connection:
                 error.reason,
                 redactor.text(error.message),
                 http_status=error.http_status,
-                stderr_tail=self.stderr_tail(),
+                stderr_tail=self.stderr_tail(since=began),
                 is_rejection=error.is_rejection,
             ) from None
 

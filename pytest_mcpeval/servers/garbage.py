@@ -8,11 +8,11 @@ _EXAMPLE_LENGTH = 120
 
 
 class Garbage:
-    """Counts the lines and keeps the beginning of the first."""
+    """Counts the lines and keeps the beginnings of the first and of the last."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.example = ""
+        self._first = self._last = ""
 
     async def observe(self, message: Any) -> None:
         """Take a message from mcp, which hands over the parse error of a line it could not read."""
@@ -23,13 +23,16 @@ class Garbage:
         line = str(message.errors(include_url=False, include_context=False)[0].get("input", "")).strip()
         if line:
             self.count += 1
-            self.example = self.example or line[:_EXAMPLE_LENGTH]
+            self._last = line[:_EXAMPLE_LENGTH]
+            self._first = self._first or self._last
 
-    def words(self) -> str:
-        """What to tell people; empty if there was none."""
-        if not self.count:
+    def words(self, since: int = 0) -> str:
+        """What to tell people of the lines after the first ``since``; empty if there was none."""
+        count = self.count - since
+        if not count:
             return ""
-        lines = "a line" if self.count == 1 else f"{self.count} lines"
-        verb = "is" if self.count == 1 else "are"
-        first = "" if self.count == 1 else "the first: "
-        return f"the server wrote {lines} on stdout that {verb} not JSON-RPC ({first}{self.example!r})"
+        lines = "a line" if count == 1 else f"{count} lines"
+        verb = "is" if count == 1 else "are"
+        which = "" if count == 1 else "the last: " if since else "the first: "
+        example = self._last if since else self._first
+        return f"the server wrote {lines} on stdout that {verb} not JSON-RPC ({which}{example!r})"

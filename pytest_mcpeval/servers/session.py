@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import anyio
@@ -36,6 +37,17 @@ _CLIENT = types.Implementation(name="pytest-mcpeval", version="1")
 _MARGIN_SECONDS = 1.0
 LIFE_SIGN_SECONDS = 3.0
 """How long a server whose last call went wrong may take to show that it still answers."""
+OTHERS_IN_FLIGHT = "(other calls were in flight at the same time: this may be about them)"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How much a server had said outside the protocol at some time, and what else was going on then."""
+
+    stderr_bytes: int
+    garbage_lines: int
+    calls_in_flight: int
+    overlaps: int
 
 
 class Session:
@@ -68,6 +80,7 @@ class Session:
         self.ended = anyio.Event()
         self._stop = anyio.Event()
         self._in_flight = 0
+        self._overlaps = 0
         self._tasks: anyio.abc.TaskGroup | None = None
 
     async def keep_open(self, ready: Future[None]) -> None:
@@ -133,15 +146,24 @@ class Session:
             raise MCPError(types.CONNECTION_CLOSED, "Connection closed")
         return self.client.session
 
-    def last_words(self, lines: int, *, from_start: bool = False) -> str:
-        """What the server last said outside the protocol; by default only since the handshake.
+    def moment(self) -> Moment:
+        """What `last_words` takes, to leave out what was said before."""
+        said = self.files.stderr_size() if self.files else 0
+        return Moment(said, self.garbage.count, self._in_flight, self._overlaps)
+
+    def last_words(self, lines: int, since: Moment | None = None, *, from_start: bool = False) -> str:
+        """What the server last said outside the protocol, after a moment; by default since the handshake.
 
         Servers built on mcp 1.x answer the handshake's first question with a validation error on their
-        standard error, which says nothing about the case at hand.
+        standard error, which says nothing about the case at hand. Where other calls were in flight meanwhile,
+        a last line says that the words may be about them.
         """
-        start = 0 if from_start else self._connected_at
+        start = 0 if from_start else max(self._connected_at, since.stderr_bytes if since else 0)
         said = self.files.tail(lines, start) if self.files else ""
-        return "\n".join(part for part in (said, self.garbage.words()) if part)
+        garbage = self.garbage.words(since.garbage_lines if since else 0)
+        shared = since is not None and (since.calls_in_flight > 0 or self._overlaps > since.overlaps)
+        note = OTHERS_IN_FLIGHT if shared and (said or garbage) else ""
+        return "\n".join(part for part in (said, garbage, note) if part)
 
     async def answers(self, seconds: float) -> bool:
         """Whether the server gives a sign of life within the time; any answer counts, even an error."""
@@ -169,6 +191,7 @@ class Session:
         exchange = Exchange()
         current_exchange.set(exchange)
         started = time.perf_counter()
+        self._overlaps += self._in_flight > 0
         self._in_flight += 1
         try:
             with anyio.fail_after(timeout + _MARGIN_SECONDS) as scope:

@@ -92,6 +92,13 @@ def faults_in(tmp_path_factory: pytest.TempPathFactory) -> RunIn:
         endless = faulty(project, "endless-list")
         define(project, faulty=faulty(project), steady=faulty(project), endless=endless)
         project.suite("endless.json", case("e", WORKS), server="endless")
+        announcing = {"tool": "announce", "fresh": False}
+        words = [("one", False), ("two", True), ("three", True)]
+        cases = [
+            case(said, {**announcing, "input": {"words": f"about {said}", "fails": fails}})
+            for said, fails in words
+        ]
+        project.suite("chatty.json", *cases, server="steady")
         cases = []
         for name, fields in {**FAULTS, **SURVIVED, **UNASKABLE}.items():
             cases += [case(name, fields), case(f"after-{name}", WORKS)]
@@ -123,9 +130,20 @@ def test_after_each_fault_the_next_case_works(faults: Run) -> None:
         *SURVIVED,
         *(f"after-{name}" for name in {**FAULTS, **SURVIVED, **UNASKABLE}),
     }
-    # And the eight cases of the two other suites.
-    passed = len(found) - len(FAULTS) - len(UNASKABLE) + 8
-    assert faults.last_line.startswith(f"{len(FAULTS)} failed, {passed} passed, 2 errors in")
+    # And the eleven cases of the three other suites, two of which fail.
+    passed = len(found) - len(FAULTS) - len(UNASKABLE) + 9
+    assert faults.last_line.startswith(f"{len(FAULTS) + 2} failed, {passed} passed, 2 errors in")
+
+
+def test_a_case_shows_what_the_server_wrote_during_it(faults: Run) -> None:
+    cases = faults.report()["run"]["suites"]["datasets/chatty.json"]["cases"]
+    assert {name: found["answers"][0].get("stderr") for name, found in cases.items()} == {
+        "one": None,
+        "two": "about two",
+        "three": "about three",
+    }
+    shown = [line.strip() for line in faults.lines]
+    assert [shown.count(f"about {name}") for name in ("one", "two", "three")] == [0, 1, 1]
 
 
 def test_a_server_whose_list_has_no_end_cannot_be_asked(faults: Run) -> None:

@@ -161,6 +161,37 @@ def test_words_before_the_handshake_are_not_those_of_a_case(connections: Connect
     assert connection.stderr_tail() == "now"
 
 
+def test_words_before_a_moment_are_those_of_another_case(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    began = connection.moment()
+    connection.call_tool("announce", {"words": "one"})
+    connection.call_tool("garbage")
+    assert connection.stderr_tail(since=began).splitlines()[0] == "one"
+    began = connection.moment()
+    assert connection.stderr_tail(since=began) == ""
+    connection.call_tool("announce", {"words": "two"})
+    assert connection.stderr_tail(since=began) == "two"
+    error = call_error(connections, faulty, "exit_3")
+    assert error.stderr_tail == "the disk is full"
+
+
+def test_words_while_others_were_asked_may_be_about_them(connections: Connections, faulty: Define) -> None:
+    connection = connections.get(faulty())
+    began = connection.moment()
+    waiting = [connection.start_tool("meet") for _ in range(15)]
+    connection.call_tool("announce", {"words": "whose?"})
+    note = "(other calls were in flight at the same time: this may be about them)"
+    assert connection.stderr_tail(since=began) == f"whose?\n{note}"
+    meanwhile = connection.moment()
+    connection.call_tool("announce", {"words": "mine?"})
+    assert connection.stderr_tail(since=meanwhile) == f"mine?\n{note}"
+    for future in [*waiting, connection.start_tool("meet")]:
+        future.result()
+    afterwards = connection.moment()
+    connection.call_tool("announce", {"words": "mine"})
+    assert connection.stderr_tail(since=afterwards) == "mine"
+
+
 def test_a_tool_error_is_an_answer(connections: Connections, faulty: Define) -> None:
     response = connections.get(faulty()).call_tool("fails")
     assert (response.is_error, response.text) == (True, "no such page")

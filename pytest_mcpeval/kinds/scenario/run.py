@@ -29,6 +29,7 @@ from pytest_mcpeval.text import shortened
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.session import Moment
 
 KEPT_CHARACTERS = 1_000_000
 """How much of an answer's text, and of its structured content as JSON, a sample keeps."""
@@ -67,16 +68,17 @@ def ask(spec: ScenarioSpec, connection: Connection) -> list[Answer]:
     """Make the calls of a case in order; the first call without an answer ends it."""
     answers: list[Answer] = []
     values: dict[str, Any] = {}
+    began = connection.moment()
     for step in spec.steps:
         values |= environment(step.texts, os.environ)[0]
-        answer = _call(step, values, connection)
+        answer = _call(step, values, connection, began)
         answers.append(answer)
         if answer.response is None or answer.capture_problems:
             break
     return answers
 
 
-def _call(step: Step, values: dict[str, Any], connection: Connection) -> Answer:
+def _call(step: Step, values: dict[str, Any], connection: Connection, began: Moment) -> Answer:
     """The answer of one step; a rejected call is an error to judge, where the step allows for one."""
     arguments = _arguments(step, values)
     name = text_of(filled(step.name, values)) if step.target == "resource" else step.name
@@ -92,7 +94,8 @@ def _call(step: Step, values: dict[str, Any], connection: Connection) -> Answer:
             if problem is not None:
                 return Answer(arguments, unaskable=problem)
         if not error.is_rejection or not (step.expects_rejection or allows_error(step.checks)):
-            return Answer(arguments, error=error, stderr_tail=error.stderr_tail, connection=connection)
+            tail = connection.stderr_tail(since=began)
+            return Answer(arguments, error=error, stderr_tail=tail, connection=connection)
         response = Response(error.message, is_error=True, latency_ms=(perf_counter() - started) * 1000)
     problems: dict[str, str] = {}
     for name, path in step.capture.items():
@@ -100,7 +103,7 @@ def _call(step: Step, values: dict[str, Any], connection: Connection) -> Answer:
             values[name] = capture(response, path)
         except LookupError as error:
             problems[name] = str(error)
-    tail = connection.stderr_tail() if response.is_error or problems else ""
+    tail = connection.stderr_tail(since=began) if response.is_error or problems else ""
     return Answer(arguments, response, None, dict(values), problems, tail)
 
 

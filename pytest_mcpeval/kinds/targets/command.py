@@ -91,11 +91,13 @@ class CommandTarget:
             if self._fruitless >= _MOST_FRUITLESS and self._last_error is not None:
                 raise self._again(self._last_error)
             process = self._running()
+            # What a process says before its first answer is about its start, and so about whoever asks first.
+            began = process.files.stderr_size() if process.answered else 0
             try:
                 answer = process.answer(request, self._timeout, needs_id=self._needs_id)
             except AnswerError as error:
                 self._fruitless = 0 if process.answered else self._fruitless + 1
-                self._last_error = self._with_last_words(error, process)
+                self._last_error = self._with_last_words(error, process, began)
                 self._drop()
                 raise self._last_error from None
             except BaseException:
@@ -105,15 +107,15 @@ class CommandTarget:
             self._fruitless = 0
             if isinstance(answer, Mapping) and answer.get("error") is not None:
                 message = f"the command reported an error: {shown(answer['error'])}"
-                raise self._with_last_words(AnswerError("raised", message), process)
+                raise self._with_last_words(AnswerError("raised", message), process, began)
             return answer
 
     def _again(self, error: AnswerError) -> AnswerError:
         message = f"not asked: {_MOST_FRUITLESS} processes in a row ended without an answer; {error.message}"
         return AnswerError(error.reason, message)
 
-    def _with_last_words(self, error: AnswerError, process: _Process) -> AnswerError:
-        tail = redactor.text(process.files.tail(_TAIL_LINES))
+    def _with_last_words(self, error: AnswerError, process: _Process, began: int) -> AnswerError:
+        tail = redactor.text(process.files.tail(_TAIL_LINES, began))
         return AnswerError(error.reason, redactor.text(error.message), stderr_tail=tail)
 
     def _running(self) -> _Process:

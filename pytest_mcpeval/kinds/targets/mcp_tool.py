@@ -61,6 +61,7 @@ class McpTarget:
         """
         connection = self._connect()
         arguments = filled(self._arguments, request)
+        began = connection.moment()
         try:
             response = connection.call_tool(self._tool, arguments, timeout=self._timeout)
         except CallError as error:
@@ -68,7 +69,7 @@ class McpTarget:
             raise AnswerError(reason, error.message, stderr_tail=error.stderr_tail) from None
         if response.is_error:
             message = f"the tool reported an error: {shortened(redactor.text(response.text).strip(), 200)}"
-            raise AnswerError("protocol", message, stderr_tail=connection.stderr_tail())
+            raise AnswerError("protocol", message, stderr_tail=connection.stderr_tail(since=began))
         return _json_of(response)
 
     def close(self) -> None:

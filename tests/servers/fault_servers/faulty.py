@@ -138,7 +138,7 @@ def leave_grandchild(_: Result) -> Result:
 
 def announce(arguments: Result) -> Result:
     print(arguments["words"], file=sys.stderr, flush=True)
-    return text("said")
+    return {**text("said"), "isError": arguments.get("fails", False)}
 
 
 _meeting = threading.Barrier(16)
