@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_mcpeval.gates import names
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.samples import to_json
 
 if TYPE_CHECKING:
@@ -162,12 +163,15 @@ def write_baseline(path: Path, suite: Suite[Any], content: Mapping[str, Any]) ->
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's content in one step; a crash leaves the old content or the new."""
+    """Replace a file's content in one step; a crash leaves the old content or the new.
+
+    No value that came from the environment gets into it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.write(redactor.file(path, text))
         # mkstemp makes files private; a committed file is as readable as its neighbours.
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)

@@ -15,6 +15,7 @@ from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.left_out import Collected, is_hidden_by_name
 from pytest_mcpeval.loading import DataFileError, garbage_collection_paused
 from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.servers.errors import ServerConfigError
@@ -175,5 +176,5 @@ class SuiteFile(pytest.Module):
         except ServerConfigError as error:
             raise self.CollectError(str(error)) from None
         for text in suite.warnings:
-            self.warn(DataFileWarning(visible(f"{suite.key}: {text}")))
+            self.warn(DataFileWarning(visible(redactor.text(f"{suite.key}: {text}"))))
         return [CaseItem.of(self, self.runtime, suite, batch) for batch in suite.batches]

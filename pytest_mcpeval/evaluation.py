@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_mcpeval.charts import Chart
 from pytest_mcpeval.gates import Completeness, GateResult, Verdict
 from pytest_mcpeval.ledger import Selection
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
@@ -59,6 +60,26 @@ class Evaluation:
     totals: Mapping[str, Any] = field(default_factory=dict)
     totals_of_run: Mapping[str, Any] = field(default_factory=dict)
 
+    def redacted(self) -> Evaluation:
+        """The same without values that came from the environment, in what reports show besides samples."""
+        if redactor.is_empty:
+            return self
+        return replace(
+            self,
+            suites=[
+                replace(
+                    suite,
+                    gates=[_gate(gate) for gate in suite.gates],
+                    exhibits={case: [_table(one) for one in found] for case, found in suite.exhibits.items()},
+                )
+                for suite in self.suites
+            ],
+            tables=[_table(table) for table in self.tables],
+            reason=redactor.text(self.reason),
+            notes=[redactor.text(note) for note in self.notes],
+            session_gates=[_gate(gate) for gate in self.session_gates],
+        )
+
     @property
     def gates(self) -> list[GateResult]:
         """All gates, in the order of their suites."""
@@ -92,3 +113,12 @@ class SessionState:
     def incidents(self) -> int:
         """How much kept the run from being whole that is no verdict."""
         return self.uncollected + self.lost_worker
+
+
+def _gate(gate: GateResult) -> GateResult:
+    return replace(gate, message=redactor.text(gate.message))
+
+
+def _table(table: Table) -> Table:
+    rows = tuple(replace(row, cells=tuple(map(redactor.text, row.cells))) for row in table.rows)
+    return replace(table, rows=rows, brief=redactor.text(table.brief))

@@ -18,8 +18,10 @@ from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import suggestion
 from pytest_mcpeval.python_cases import is_python_case, python_sample, python_selections
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.reports.outcomes import batch_message
+from pytest_mcpeval.reports.redacted import redact
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Outcome, Sample, samples_to_json
 from pytest_mcpeval.settings import Inconclusive
@@ -148,17 +150,25 @@ class Executor:
             # In a set-up, pytest does not ask the item for the words.
             report.longrepr = str(error)
         if (once := _told_once(item, call, report)) is not None:
-            setattr(report, ONCE_ATTRIBUTE, once)
+            setattr(report, ONCE_ATTRIBUTE, tuple(map(redactor.text, once)))
         samples = _samples_of(item, call, report)
         if samples:
             samples = _as_reported(samples, report)
             item.stash[sent_key] = samples
-            setattr(report, SAMPLES_ATTRIBUTE, samples_to_json(samples))
+            setattr(report, SAMPLES_ATTRIBUTE, samples_to_json([sample.redacted() for sample in samples]))
             if call.when != "teardown":
                 _mark(item, report, samples, self.runtime.settings.inconclusive)
         if self._unsent_selections is not None:
             setattr(report, SELECTIONS_ATTRIBUTE, self._unsent_selections)
             self._unsent_selections = None
+        redact(report)
+        return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """What is wrong with a file, without values that came from the environment."""
+        report = yield
+        redact(report)
         return report
 
     def pytest_sessionfinish(self) -> None:

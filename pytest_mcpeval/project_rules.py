@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,8 @@ from pytest_mcpeval.loading.loader import PARSERS
 from pytest_mcpeval.loading.schema import Expected, dotted, validate
 from pytest_mcpeval.loading.wording import shown, suggestion
 from pytest_mcpeval.path_patterns import files_of, is_below, is_spelled_out, matches, names_something
-from pytest_mcpeval.placeholders import filled_in
+from pytest_mcpeval.placeholders import Placeholder, filled_in, from_environment, placeholders
+from pytest_mcpeval.redaction import redactor
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -88,7 +90,31 @@ def read_servers_file(path: Path) -> ProjectFile:
     from pytest_mcpeval.servers.schema import parse_servers
 
     document = load(path)
+    _learn_variables(document.data)
     return ProjectFile(document, parse_servers(document), {})
+
+
+def _learn_variables(data: Any) -> None:
+    """From now on, no output of this process shows a value that the definitions in a file may use.
+
+    Another process may be the one that uses it, or another suite whose server answers with it.
+    """
+    _publish(data)
+    for _, found in placeholders(data, "definition"):
+        if isinstance(found, Placeholder):
+            from_environment(found, os.environ)
+
+
+def _publish(data: Any) -> None:
+    if isinstance(data, dict):
+        public = data.get("public")
+        if isinstance(public, list):
+            redactor.publish(name for name in public if isinstance(name, str))
+        for inner in data.values():
+            _publish(inner)
+    elif isinstance(data, list):
+        for inner in data:
+            _publish(inner)
 
 
 def read_project_file(path: Path, kinds: Mapping[str, Kind[Any]]) -> ProjectFile:
@@ -100,6 +126,7 @@ def read_project_file(path: Path, kinds: Mapping[str, Kind[Any]]) -> ProjectFile
     from pytest_mcpeval.servers.schema import parse_servers
 
     document = load(path)
+    _learn_variables(document.data)
     if not isinstance(document.data, dict):
         message = f"expected a mapping with {_listed(kinds)}, found {shown(document.data)}"
         raise DataFileError([Problem(path, 1, message)])

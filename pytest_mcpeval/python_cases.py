@@ -209,7 +209,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
         measured=measured(recorder.server, [(made.target, made.name) for made in recorder.calls], answers),
         run=measured_run(answers),
     )
-    return sample.redacted()
+    return sample
 
 
 def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:

@@ -25,7 +25,6 @@ from pytest_mcpeval.python_cases import (
     recorder_of,
 )
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.servers.errors import CallError
 
@@ -148,7 +147,6 @@ class PythonCases:
                 withdraw_xfail(item, call, report)
             if call.excinfo is not None and report.failed:
                 _tell(item, call, call.excinfo.value, report)
-            _redact(report)
         return report
 
 
@@ -178,14 +176,6 @@ def _tell(
         report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
     elif recorder_of(item).calls:
         report.sections.append((SECTION, _evidence(item, call, report)))
-
-
-def _redact(report: pytest.TestReport) -> None:
-    """Take secret values out of what was printed, and of a traceback that shows them."""
-    report.sections = [(name, redactor.text(text)) for name, text in report.sections]
-    shown = str(report.longrepr) if report.failed else ""
-    if redactor.text(shown) != shown:
-        report.longrepr = redactor.text(shown)
 
 
 def _is_unittest(item: pytest.Function) -> bool:

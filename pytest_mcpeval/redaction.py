@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -20,6 +23,40 @@ SHORTEST = 6
 """Characters; shorter values cannot be told from ordinary text, and stay."""
 
 _DEEPEST_QUOTES = 3
+_JSON_SUFFIXES = frozenset({".json", ".jsonl", ".sarif"})
+_FREE_KEYS = frozenset({"arguments", "structured", "rule", "details"})
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_MARKDOWN_SYNTAX = re.compile(r"[\\`*_{}\[\]<>()#+\-!|~&@:]")
+_REGEX_SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|/-]")
+_CUT = re.compile(r"…|\.\.\.")
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The values that are secret now, each with its variable, and every spelling of them.
+
+    ``parts`` are the shortest parts of spellings that tell them from ordinary text, each with its places.
+    """
+
+    values: Mapping[str, str]
+    spellings: Mapping[str, str]
+    parts: Mapping[str, Sequence[tuple[str, int]]]
+
+    @classmethod
+    def of(cls, names: Mapping[str, Mapping[str, None]], public: Collection[str]) -> _Known:
+        secret = {
+            value: name
+            for value, found in names.items()
+            if (name := next((name for name in found if name not in public), None)) is not None
+        }
+        spelled = {spelling: name for value, name in secret.items() for spelling in spellings(value)}
+        # A value as it is goes before another one's encoding.
+        spelled |= secret
+        parts: dict[str, list[tuple[str, int]]] = {}
+        for spelling in spelled:
+            for place in range(len(spelling) - SHORTEST + 1):
+                parts.setdefault(spelling[place : place + SHORTEST], []).append((spelling, place))
+        return cls(secret, spelled, parts)
 
 
 class Redactor:
@@ -28,7 +65,7 @@ class Redactor:
     def __init__(self) -> None:
         self._names: dict[str, dict[str, None]] = {}
         self._public: set[str] = set()
-        self._spellings: tuple[tuple[str, str], ...] | None = ()
+        self._found: _Known | None = None
         self._lock = threading.Lock()
 
     def learn(self, name: str, value: str) -> None:
@@ -39,73 +76,108 @@ class Redactor:
             for part in {value, value.strip(), *(line.strip() for line in value.splitlines())}:
                 if len(part) >= SHORTEST:
                     self._names.setdefault(part, {})[name] = None
-            self._spellings = None
+            self._found = None
 
     def publish(self, names: Iterable[str]) -> None:
         """The values of these variables are no secrets, whoever uses them."""
-        if not self._public.issuperset(names):
-            with self._lock:
-                self._public |= set(names)
-                self._spellings = None
+        with self._lock:
+            self._public |= set(names)
+            self._found = None
 
     def forget(self) -> None:
         """Begin anew."""
         with self._lock:
-            self._names, self._public, self._spellings = {}, set(), ()
+            self._names, self._public, self._found = {}, set(), None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to take out."""
+        return not self._known().values
 
     def text(self, text: str) -> str:
         """The text without the values, however they are quoted or encoded.
 
-        Where values overlap, all of it goes, and the longest one gives its name.
+        Where values overlap, all of it goes, and the longest one gives its name. Half a value goes as well
+        where a text was cut.
         """
+        known = self._known()
+        if not known.values:
+            return text
         spans = [
             (start, start + len(spelling), name)
-            for spelling, name in self._known()
+            for spelling, name in known.spellings.items()
             if spelling in text
             for start in _places(spelling, text)
         ]
-        if not spans:
-            return text
-        shown = self._shown_already(text)
-        return _replaced(
-            text, [span for span in spans if not any(a <= span[0] and span[1] <= b for a, b in shown)]
-        )
+        spans += _cut_spans(known, text)
+        if spans:
+            # What stands there already: a value may be part of a variable's name.
+            shown = [
+                (start, start + len(name) + 3)
+                for name in set(known.values.values())
+                for start in _places(f"${{{name}}}", text)
+            ]
+            spans = [span for span in spans if not any(a <= span[0] and span[1] <= b for a, b in shown)]
+        return _replaced(text, spans) if spans else text
 
-    def data(self, data: Any) -> Any:
-        """JSON data without the values: in texts, in keys, and where a whole number is one."""
-        if not self._known():
+    def json(self, text: str) -> str:
+        """JSON, or lines of it, without the values in its texts and keys: what it is otherwise, it stays."""
+        if not any(spelling in text for spelling in self._known().spellings):
+            return text
+        return _JSON_TEXT.sub(self._json_text, text)
+
+    def file(self, path: Path, text: str) -> str:
+        """The content of a file without the values; JSON stays JSON."""
+        return self.json(text) if path.suffix in _JSON_SUFFIXES else self.text(text)
+
+    def _json_text(self, match: re.Match[str]) -> str:
+        text: str = json.loads(match[0], strict=False)
+        redacted = self.text(text)
+        return match[0] if redacted == text else json.dumps(redacted, ensure_ascii=True)
+
+    def data(self, data: Any, *, is_free: bool = False) -> Any:
+        """JSON data without the values in texts and keys.
+
+        In what others wrote, ``is_free``, a whole number may be a value as well; that holds below keys such
+        as ``arguments``.
+        """
+        if not self._known().values:
             return data
         if isinstance(data, str):
             return self.text(data)
         if isinstance(data, Mapping):
-            return {self.data(key): self.data(value) for key, value in data.items()}
+            return {
+                self.data(key): self.data(value, is_free=is_free or key in _FREE_KEYS)
+                for key, value in data.items()
+            }
         if isinstance(data, (list, tuple)):
-            return [self.data(value) for value in data]
-        if isinstance(data, int) and not isinstance(data, bool) and str(data) in self._names:
-            return self.text(str(data))
-        return data
+            return [self.data(value, is_free=is_free) for value in data]
+        is_number = isinstance(data, int) and not isinstance(data, bool)
+        return self.text(str(data)) if is_free and is_number and str(data) in self._known().values else data
 
-    def _known(self) -> tuple[tuple[str, str], ...]:
-        if self._spellings is None:
+    def _known(self) -> _Known:
+        found = self._found
+        if found is None:
             with self._lock:
-                secret = {
-                    value: name
-                    for value, names in self._names.items()
-                    if (name := next((name for name in names if name not in self._public), None)) is not None
-                }
-                found = {spelling: name for value, name in secret.items() for spelling in spellings(value)}
-                # A value as it is goes before another one's encoding.
-                self._spellings = tuple({**found, **secret}.items())
-        return self._spellings
-
-    def _shown_already(self, text: str) -> list[tuple[int, int]]:
-        """Where ``${NAME}`` stands: a value may be part of a variable's name."""
-        names = {name for _, name in self._known()}
-        return [(start, start + len(name) + 3) for name in names for start in _places(f"${{{name}}}", text)]
+                found = self._found = _Known.of(self._names, self._public)
+        return found
 
 
 redactor = Redactor()
 """That of this process."""
+
+
+def _cut_spans(known: _Known, text: str) -> Iterator[tuple[int, int, str]]:
+    """Where a text or an excerpt in it ends or begins within a value."""
+    for end in (len(text), *(match.start() for match in _CUT.finditer(text))):
+        for spelling, place in known.parts.get(text[max(0, end - SHORTEST) : end], ()):
+            length = place + SHORTEST
+            if text.endswith(spelling[:length], 0, end):
+                yield end - length, end, known.spellings[spelling]
+    for start in (0, *(match.end() for match in _CUT.finditer(text))):
+        for spelling, place in known.parts.get(text[start : start + SHORTEST], ()):
+            if text.startswith(spelling[place:], start):
+                yield start, start + len(spelling) - place, known.spellings[spelling]
 
 
 def _places(part: str, text: str) -> Iterator[int]:
@@ -154,7 +226,7 @@ def _quoted(text: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> Iterator[str]:
-    """In HTML, in XML and on a command line."""
+    """In HTML, in XML, in Markdown, in a regular expression and on a command line."""
     for quotes in (True, False):
         html = escape(text, quote=quotes)
         yield from (
@@ -163,6 +235,9 @@ def _escaped(text: str) -> Iterator[str]:
             html.replace("&#x27;", "&#39;"),
             html.replace("&#x27;", "&apos;"),
         )
+    yield re.escape(text)
+    for syntax in (_MARKDOWN_SYNTAX, _REGEX_SYNTAX):
+        yield syntax.sub(r"\\\g<0>", text)
     yield shlex.quote(text)[1:-1]
     yield text.replace("'", "'\\''")
     yield "".join(one if one.isalnum() or one in "_-./,:@%+=" else f"\\{one}" for one in text)

@@ -27,6 +27,7 @@ from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.left_out import look_alikes, where_data_files_are
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
+from pytest_mcpeval.reports.redacted import redact
 from pytest_mcpeval.reports.shard import SHARD_FILE
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Sample
@@ -81,6 +82,7 @@ class Reporter:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the samples off a report, and colour its text."""
+        redact(report)
         self._tell_once(report)
         selections = getattr(report, SELECTIONS_ATTRIBUTE, None)
         if selections is not None:
@@ -114,8 +116,10 @@ class Reporter:
             report.longrepr = report.longreprtext.replace(text, in_short)
         self._told.add(problem)
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count what could not be collected: such a run has no verdict on quality."""
+        redact(report)
         self._collection_errors += report.failed
 
     @pytest.hookimpl(tryfirst=True)
@@ -225,7 +229,8 @@ class Reporter:
             lost_worker=self._worker_died and self._lacks_cases(),
         )
         evaluation = evaluate(self.runtime, self.ledger, self._state)
-        self.evaluation = replace(evaluation, notes=[*evaluation.notes, *self._left_out(evaluation)])
+        notes = [*evaluation.notes, *self._left_out(evaluation)]
+        self.evaluation = replace(evaluation, notes=notes).redacted()
         self._is_logging_gates = True
         for gate in self.evaluation.gates:
             self._log(gate)

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from pytest_mcpeval.redaction import redactor
+
 PRIVATE = 0o700
 PRIVATE_FILE = 0o600
 
@@ -198,11 +200,12 @@ def make_private(folder: Path, above: Path) -> None:
 
 
 def write_private(path: Path, content: str | bytes) -> None:
-    """Write a file that only this user may read.
+    """Write a file that only this user may read. No value from the environment gets into a text.
 
     Raises:
         OSError: It cannot be written.
     """
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    if isinstance(content, str):
+        content = redactor.file(path, content).encode("utf-8", "backslashreplace")
     path.touch(mode=PRIVATE_FILE)
-    path.write_bytes(data)
+    path.write_bytes(content)

@@ -8,33 +8,24 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from pytest_mcpeval.browser.control import PageError
 from pytest_mcpeval.browser.directive import Auth, BearerAuth, Directive
-from pytest_mcpeval.servers.variables import redact
+from pytest_mcpeval.redaction import redactor
 
 STORAGE_STATE_KEYS = frozenset({"cookies", "origins"})
-
-SHORTEST_SECRET = 6
-"""Shorter ones are left as they are: replacing them would garble ordinary text."""
 
 
 @dataclass(frozen=True)
 class Authorization:
-    """The value of the header ``Authorization``, and the origin that may see it.
-
-    ``secrets`` is what must not stand in an artifact, each with what to write instead.
-    """
+    """The value of the header ``Authorization``, and the origin that may see it."""
 
     origin: str
     value: str
-    secrets: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Authorization({self.origin!r}, ***)"
@@ -49,12 +40,13 @@ def authorization_of(directive: Directive, environ: Mapping[str, str] = os.envir
     auth = directive.auth
     if auth is None:
         return None
+    learn_credentials(auth, environ)
     if isinstance(auth, BearerAuth):
         value = f"Bearer {_variable(auth.token_env, environ)}"
     else:
         user, password = (_variable(name, environ) for name in (auth.username_env, auth.password_env))
         value = f"Basic {basic(user, password)}"
-    return Authorization(origin_of(directive.url), value, credentials_of(auth, environ))
+    return Authorization(origin_of(directive.url), value)
 
 
 def basic(user: str, password: str) -> str:
@@ -62,23 +54,22 @@ def basic(user: str, password: str) -> str:
     return base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
 
 
-def credentials_of(auth: Auth | None, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Credentials as they are and as they are sent, each with what to write instead in artifacts.
+def learn_credentials(auth: Auth | None, environ: Mapping[str, str] = os.environ) -> None:
+    """From now on, no output shows the credentials, as they are or as they are sent.
 
     Names of users are none: many are ordinary words.
     """
-    if auth is None:
-        return {}
     if isinstance(auth, BearerAuth):
-        return long_enough({environ.get(auth.token_env, ""): f"${{{auth.token_env}}}"})
-    user, password = (environ.get(name, "") for name in (auth.username_env, auth.password_env))
-    shown = f"${{{auth.password_env}}}"
-    return long_enough({password: shown, **({basic(user, password): shown} if password else {})})
+        redactor.learn(auth.token_env, environ.get(auth.token_env, ""))
+    elif auth is not None:
+        learn_password(auth.password_env, environ.get(auth.username_env, ""), environ)
 
 
-def long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
-    """The secrets that can be told from ordinary text."""
-    return {value: shown for value, shown in secrets.items() if len(value) >= SHORTEST_SECRET}
+def learn_password(variable: str, user: str, environ: Mapping[str, str] = os.environ) -> None:
+    """From now on, no output shows the password in a variable, alone or beside its user."""
+    if password := environ.get(variable):
+        redactor.learn(variable, password)
+        redactor.learn(variable, basic(user, password))
 
 
 def _variable(name: str, environ: Mapping[str, str]) -> str:
@@ -139,28 +130,8 @@ def storage_state_problem(state: object) -> str | None:
     return f"{expected}, found no list at {', '.join(wrong)}" if wrong else None
 
 
-def secrets_of(authorization: Authorization | None) -> Mapping[str, str]:
-    """What must not stand in an artifact, each with what to write instead."""
-    return {} if authorization is None else authorization.secrets
-
-
-def redacted(text: str, secrets: Mapping[str, str]) -> str:
-    """A text or a page without secrets, also as they are written in HTML and in addresses."""
-    spelled = {spelling: shown for value, shown in secrets.items() for spelling in _in_markup(value)}
-    return redact(text, spelled)
-
-
-@cache
-def _in_markup(value: str) -> frozenset[str]:
-    attribute = escape(value, quote=False).replace('"', "&quot;")
-    addressed = (quote(value, safe=""), quote(value))
-    return frozenset({value, escape(value), escape(value, quote=False), attribute, *addressed})
-
-
-def redacted_archive(data: bytes, secrets: Mapping[str, str]) -> bytes:
+def redacted_archive(data: bytes) -> bytes:
     """A zip archive whose files are without secrets."""
-    if not secrets:
-        return data
     made = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(data)) as source,
@@ -169,5 +140,5 @@ def redacted_archive(data: bytes, secrets: Mapping[str, str]) -> bytes:
         for entry in source.infolist():
             # Every byte is a character of this encoding, so that what is no text stays as it is.
             content = source.read(entry).decode("utf-8", "surrogateescape")
-            target.writestr(entry, redacted(content, secrets).encode("utf-8", "surrogateescape"))
+            target.writestr(entry, redactor.text(content).encode("utf-8", "surrogateescape"))
     return made.getvalue()

@@ -28,7 +28,6 @@ from pytest_mcpeval.browser.login import (
     Authorization,
     authorization_of,
     redacted_archive,
-    secrets_of,
     storage_state_of,
 )
 
@@ -195,7 +194,6 @@ class PlaywrightPage:
     ) -> None:
         self._context = context
         self._watchdog = watchdog
-        self._secrets = secrets_of(authorization)
         self._console: list[str] = []
         self._requests: list[str] = []
         self._dialogs: list[str] = []
@@ -313,8 +311,7 @@ class PlaywrightPage:
         with self._told("the trace cannot be written"):
             write_private(path, b"")
             self._context.tracing.stop(path=path)
-        if self._secrets:
-            write_private(path, redacted_archive(path.read_bytes(), self._secrets))
+        write_private(path, redacted_archive(path.read_bytes()))
 
 
 def authorize(page: Page, authorization: Authorization) -> None:

@@ -82,7 +82,7 @@ class PlaywrightMcpBrowser:
         from pytest_mcpeval.servers.connections import Connections
 
         self._folder = Path(tempfile.mkdtemp(prefix="mcpeval-browser-"))
-        write_private(self._folder / "config.json", json.dumps(self._config(directive, state)))
+        write_private(self._folder / "config.json", json.dumps(self._config(directive, state)).encode())
         self._connections, self._settings = Connections(), settings
         try:
             self._connection = self._connections.get(self._definition(slot))

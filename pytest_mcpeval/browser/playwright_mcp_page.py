@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.browser.artifacts import write_private
 from pytest_mcpeval.browser.control import ACTION_MS, COMMAND_SECONDS, PAGE_SCRIPT, PageError, words_of
 from pytest_mcpeval.browser.directive import PageAction
-from pytest_mcpeval.browser.login import Authorization, redacted_archive, secrets_of
+from pytest_mcpeval.browser.login import Authorization, redacted_archive
 from pytest_mcpeval.servers.errors import CallError
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ class McpPage:
             return
         self._tools.call("browser_stop_tracing")
         data = _archive(self._folder / "output" / "traces")
-        write_private(path, redacted_archive(data, secrets_of(self._authorization)))
+        write_private(path, redacted_archive(data))
 
 
 def _archive(folder: Path) -> bytes:

@@ -12,7 +12,6 @@ from pytest_mcpeval.browser.artifacts import write_private
 from pytest_mcpeval.browser.control import Browser, PageControl, PageError
 from pytest_mcpeval.browser.directive import CaptureResult, Directive, StepError
 from pytest_mcpeval.browser.errors import BrowserError
-from pytest_mcpeval.browser.login import credentials_of, redacted
 from pytest_mcpeval.browser.procedure import Progress, visit
 from pytest_mcpeval.browser.slots import SlotPool
 from pytest_mcpeval.interruptible import result_of
@@ -104,11 +103,11 @@ class PoolDriver:
 
 def keep_failure(page: PageControl, directive: Directive) -> None:
     """Keep whatever a page that failed still gives: screenshot, HTML, console and trace."""
-    folder, secrets = directive.folder, credentials_of(directive.auth)
+    folder = directive.folder
     kept: tuple[Callable[[], None], ...] = (
         lambda: write_private(folder.failure_screenshot, page.screenshot()),
-        lambda: write_private(folder.failure_dom, redacted(str(page.command("dom")), secrets)),
-        lambda: write_private(folder.console_log, redacted(page.console(), secrets)),
+        lambda: write_private(folder.failure_dom, str(page.command("dom"))),
+        lambda: write_private(folder.console_log, page.console()),
         lambda: page.keep_trace(folder.playwright_trace),
     )
     for keep in kept:

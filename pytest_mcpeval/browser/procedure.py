@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any
 from pytest_mcpeval.browser.artifacts import write_private
 from pytest_mcpeval.browser.control import PageControl, PageError
 from pytest_mcpeval.browser.directive import Directive, PageAction, Step
-from pytest_mcpeval.browser.login import credentials_of, redacted
 from pytest_mcpeval.browser.waiting import POLL_MS, Pause, Submission
+from pytest_mcpeval.redaction import redactor
 
 _EDITABLE = ":enabled:not([readonly]):not([aria-disabled='true']):not([aria-readonly='true'])"
 _FIELDS = (("textarea",), ("input[type='text' i]", "input:not([type])"))
@@ -61,15 +61,14 @@ def visit(page: PageControl, directive: Directive, progress: Progress, pause: Pa
     try:
         _go_through(page, directive, progress, pause)
     finally:
-        secrets = credentials_of(directive.auth)
         progress.notes += [
-            f"the page opened a dialog, which was dismissed: {redacted(dialog, secrets)[:200]}"
+            f"the page opened a dialog, which was dismissed: {redactor.text(dialog)[:200]}"
             for dialog in dict.fromkeys(page.dialogs())
         ]
 
 
 def _go_through(page: PageControl, directive: Directive, progress: Progress, pause: Pause) -> None:
-    folder, secrets = directive.folder, credentials_of(directive.auth)
+    folder = directive.folder
     with progress.step("navigate"):
         page.navigate(directive.url, directive.navigation_timeout_ms)
         _require_success(page, directive.url, pause)
@@ -77,7 +76,7 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
         _act(page, directive.preconditions, pause)
     with progress.step("landing"):
         _persistently(page, "attend", pause)
-        _keep(page, folder.landing_screenshot, folder.landing_dom, secrets, pause)
+        _keep(page, folder.landing_screenshot, folder.landing_dom, pause)
         _attend(page, pause)
     with progress.step("locate_input"):
         selector = directive.input_selector or _text_input(page, pause)
@@ -92,8 +91,8 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
     with progress.step("after_submit"):
         _loaded(page, pause)
         place = _place(page, pause)
-        progress.notes += [redacted(note, secrets) for note in _remarks(page.console(), place["status"])]
-        size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, secrets, pause)
+        progress.notes += [redactor.text(note) for note in _remarks(page.console(), place["status"])]
+        size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, pause)
         if size > directive.max_dom_bytes:
             progress.notes.append(
                 f"the page with the answer has {size:,} bytes of HTML, more than interaction.max_dom_bytes "
@@ -198,10 +197,10 @@ def _type(page: PageControl, selector: str, text: str) -> None:
         ) from None
 
 
-def _keep(page: PageControl, screenshot: Path, dom: Path, secrets: Mapping[str, str], pause: Pause) -> int:
+def _keep(page: PageControl, screenshot: Path, dom: Path, pause: Pause) -> int:
     """Write screenshot and HTML, the latter without secrets; the size of the HTML in bytes."""
     _place(page, pause)
     write_private(screenshot, page.screenshot())
     html: str = _persistently(page, "dom", pause)
-    write_private(dom, redacted(html, secrets))
+    write_private(dom, html)
     return dom.stat().st_size

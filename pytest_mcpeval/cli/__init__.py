@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import BinaryIO, NoReturn, TextIO
 
 from pytest_mcpeval import __version__
 from pytest_mcpeval.cli import (
@@ -26,6 +28,7 @@ from pytest_mcpeval.cli import (
     validate,
     validate_narrative,
 )
+from pytest_mcpeval.redaction import redactor
 
 COMMANDS = {
     "init": init,
@@ -52,6 +55,35 @@ exit codes:
   2  wrong usage: an unknown command, option, path or name
   3  snapshot --check could not compare: a server did not start, or a file cannot be read
 """
+
+
+class _Redacted(io.TextIOBase):
+    """A stream that shows no value from the environment."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        self._stream.write(redactor.text(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Let everything be seen."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether a person sees it."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """The number of the stream below."""
+        return self._stream.fileno()
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """The bytes below, for what is no text for people."""
+        return self._stream.buffer
 
 
 class _Parser(argparse.ArgumentParser):
@@ -86,5 +118,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = f", did you mean {close[0]!r}?" if close else ""
         top.error(f"unknown command {given[0]!r}{hint} (commands: {', '.join(COMMANDS)})")
     options = top.parse_args(given)
-    code: int = options.run(options)
+    with redirect_stdout(_Redacted(sys.stdout)), redirect_stderr(_Redacted(sys.stderr)):
+        code: int = options.run(options)
     return code

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
     from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.agent.captures import note_fetched, read_capture
-    from pytest_mcpeval.kinds.agent.credentials import redact_texts, secrets
+    from pytest_mcpeval.kinds.agent.credentials import learn
     from pytest_mcpeval.kinds.agent.load import load_manifest
     from pytest_mcpeval.kinds.agent.observability.fetching import TraceQuery, fetch
     from pytest_mcpeval.kinds.agent.urls import filled
@@ -93,8 +93,8 @@ def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
     session = options.session_id or filled(backend.session_id, known)
     since = options.since or (capture.started if capture is not None else "") or None
     folder.create()
+    learn(manifest)
     result = fetch(backend, TraceQuery(session, since, options.until), folder)
-    redact_texts(folder, secrets(manifest))
     note_fetched(folder)
     return folder, result
 

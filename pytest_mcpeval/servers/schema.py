@@ -11,6 +11,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pytest_mcpeval.loading.wording import shown
 from pytest_mcpeval.placeholders import PlaceholderError, placeholders
 from pytest_mcpeval.servers.definitions import ServerDefinition, Transport
+from pytest_mcpeval.servers.variables import learn_literals
 
 if TYPE_CHECKING:
     from pytest_mcpeval.loading import Document, Problem
@@ -94,6 +95,7 @@ def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, Ser
             problems += error.problems
             continue
         if definition is not None:
+            learn_literals(definition)
             found[name] = definition
     if problems:
         raise DataFileError(problems)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -23,7 +21,6 @@ from pytest_mcpeval.servers.definitions import ServerDefinition, is_secret_name
 from pytest_mcpeval.servers.errors import ServerConfigError
 
 _MCP_URL = "MCP_URL"
-_DEEPEST_QUOTES = 3
 
 
 def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDefinition:
@@ -37,7 +34,7 @@ def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDe
             named with server and file:line.
     """
 
-    _learn_literals(definition)
+    learn_literals(definition)
 
     def text(value: str, where: str) -> str:
         filled: str = expanded(value, environ, f"{_prefix(definition)}server {definition.name!r}", where)
@@ -82,7 +79,7 @@ def _prefix(definition: ServerDefinition) -> str:
     return f"{definition.origin}: " if definition.origin else ""
 
 
-def _learn_literals(definition: ServerDefinition) -> None:
+def learn_literals(definition: ServerDefinition) -> None:
     """What a definition itself holds that must not be shown either.
 
     These are the values in ``env``, the headers whose names look secret, and the defaults of such variables.
@@ -96,47 +93,6 @@ def _learn_literals(definition: ServerDefinition) -> None:
     for _, one in placeholders([*texts, definition.env, definition.headers], "definition"):
         if isinstance(one, Placeholder) and is_secret_name(one.name):
             redactor.learn(one.name, one.default or "")
-
-
-def redact(text: str, replacements: Mapping[str, str]) -> str:
-    """The text with secret values replaced; the longest first, since one may contain another.
-
-    Values are also found as they are written inside JSON or the `repr` of a text, also one inside another.
-    """
-    for value in sorted(replacements, key=len, reverse=True):
-        for spelling in _spellings(value):
-            text = text.replace(spelling, replacements[value])
-    return text
-
-
-@cache
-def _spellings(value: str) -> tuple[str, ...]:
-    """How a value may be written, the longest first."""
-    found = {value}
-    for _ in range(_DEEPEST_QUOTES):
-        found |= {quoted for one in found for quoted in _quoted(one)}
-    return tuple(sorted(found, key=len, reverse=True))
-
-
-def _quoted(text: str) -> Iterator[str]:
-    yield json.dumps(text)[1:-1]
-    yield json.dumps(text, ensure_ascii=False)[1:-1]
-    # What stands around a text decides whether Python escapes an apostrophe in it.
-    yield repr(text)[1:-1]
-    yield repr('"' + text)[2:-1]
-
-
-def redact_data(data: Any, replacements: Mapping[str, str]) -> Any:
-    """JSON data with secret values replaced in every text, keys included."""
-    if isinstance(data, str):
-        return redact(data, replacements)
-    if isinstance(data, Mapping):
-        return {
-            redact_data(key, replacements): redact_data(value, replacements) for key, value in data.items()
-        }
-    if isinstance(data, (list, tuple)):
-        return [redact_data(value, replacements) for value in data]
-    return data
 
 
 def apply_mcp_url(

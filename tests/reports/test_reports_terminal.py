@@ -168,7 +168,7 @@ def test_sent(mcpeval_client, mcpeval_expect):
 def test_secrets_appear_nowhere(tmp_path: Path, mode: Sequence[str]) -> None:
     project = Project.at(tmp_path)
     started = {"command": sys.executable, "args": ["server.py"]}
-    tiny = {**started, "env": {"API_TOKEN": "${API_TOKEN}", "SETTING": "plain-value"}}
+    tiny = {**started, "env": {"API_TOKEN": "${API_TOKEN}", "SETTING": "plain-value"}, "public": ["SETTING"]}
     other = {**started, "env": {"API_TOKEN": "${EXAMPLE_TOKEN}"}}
     project.write_json(".mcp.json", {"mcpServers": {"tiny": tiny, "other": other}})
     project.write_json("datasets/mcpeval.yaml", {"scenario": [{"server": "tiny"}]})

@@ -79,7 +79,7 @@ def sample_of(runtime: Runtime, *steps: dict[str, Any], **fields: Any) -> Sample
     assert suite is not None
     (case,) = suite.cases
     (answers,) = runtime.ahead.answers(suite, case)
-    return runtime.kind("scenario").judge(suite, case, answers, runtime)
+    return runtime.kind("scenario").judge(suite, case, answers, runtime).redacted()
 
 
 def give(value: Any) -> dict[str, Any]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, write_private
 from pytest_mcpeval.browser.directive import CaptureResult, Directive
 from pytest_mcpeval.samples import to_json
-from pytest_mcpeval.servers.variables import redact_data
 
 CAPTURE_VERSION = 1
 UNFINISHED = "the capture did not finish: there is no trace/capture.json"
@@ -55,13 +53,6 @@ def capture_of(directive: Directive, result: CaptureResult) -> Capture:
         agent=directive.agent,
         run_id=directive.run_id,
     )
-
-
-def without_secrets(capture: Capture, replacements: Mapping[str, str]) -> Capture:
-    """A capture whose remarks hold no secrets."""
-    texts = {name: getattr(capture, name) for name in ("notes", "error", "fetch_error")}
-    found = redact_data(texts, replacements)
-    return replace(capture, **{**found, "notes": tuple(found["notes"])})
 
 
 def write_capture(folder: CaseFolder, capture: Capture) -> None:

@@ -17,8 +17,8 @@ from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.loading.wording import counted
-from pytest_mcpeval.samples import Sample, samples_from_json, samples_to_json
-from pytest_mcpeval.servers.variables import redact, redact_data
+from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
@@ -93,21 +93,21 @@ class AgentKind(AgentShape, Kind[AgentCase]):
 
     def judge(self, suite: Agent, case: AgentItem, answers: Visit, runtime: Runtime) -> Sample:
         """Score what was captured, and leave the score beside it."""
-        from pytest_mcpeval.kinds.agent.credentials import secrets
+        from pytest_mcpeval.kinds.agent.credentials import learn
         from pytest_mcpeval.kinds.agent.run import score
         from pytest_mcpeval.kinds.agent.sampling import captured_sample, sample_of
         from pytest_mcpeval.kinds.agent.score_file import write_score
 
         agent = _agent(suite)
-        replacements = secrets(agent.manifest)
+        learn(agent.manifest)
         if agent.options.mode == "capture_only":
-            return _redacted(captured_sample(agent, case.id, answers), replacements)
+            return captured_sample(agent, case.id, answers)
         found = score(agent, case.spec, answers)
         try:
-            write_score(answers.folder.score, redact_data(found.as_data(), replacements))
+            write_score(answers.folder.score, found.as_data())
         except OSError as error:
             raise TargetError(f"the score cannot be written: {error}") from None
-        return _redacted(sample_of(agent, found, answers), replacements)
+        return sample_of(agent, found, answers)
 
     def explain(self, suite: Agent, case: AgentItem, sample: Sample) -> str:
         """Every assertion with its evidence, or with what to do about evidence that is missing."""
@@ -168,7 +168,7 @@ class AgentKind(AgentShape, Kind[AgentCase]):
     def conclude(self, suite: Agent, samples: Sequence[Sample]) -> list[str]:
         """Write the score and the report of the agent into the folder of its run."""
         from pytest_mcpeval.kinds.agent.concluding import write_agent_files
-        from pytest_mcpeval.kinds.agent.credentials import secrets
+        from pytest_mcpeval.kinds.agent.credentials import learn
 
         agent = _agent(suite)
         captured = [sample for sample in samples if "case_dir" in sample.run]
@@ -177,11 +177,11 @@ class AgentKind(AgentShape, Kind[AgentCase]):
         folder = run_folder(agent)
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
-        hidden = secrets(agent.manifest)
+        learn(agent.manifest)
         return write_agent_files(
             agent,
             folder,
-            tried={one.id: redact(one.message, hidden) for one in samples if one.outcome != "skipped"},
+            tried={one.id: redactor.text(one.message) for one in samples if one.outcome != "skipped"},
             scored={sample.id for sample in captured},
         )
 
@@ -207,9 +207,3 @@ def _left(suite: AgentSuite) -> Iterator[str]:
     """Where captures lie of which no process could tell before the session was ended."""
     if suite.options.mode != "score_only" and run_folder(suite).path.is_dir():
         yield left_unscored(suite, run_folder(suite))
-
-
-def _redacted(sample: Sample, replacements: Mapping[str, str]) -> Sample:
-    if not replacements:
-        return sample
-    return samples_from_json(redact(samples_to_json([sample]), replacements))[0]

@@ -15,16 +15,16 @@ from pytest_mcpeval.kinds.agent.captures import (
     Capture,
     capture_of,
     read_capture,
-    without_secrets,
     write_capture,
 )
-from pytest_mcpeval.kinds.agent.credentials import redact_texts, secrets
+from pytest_mcpeval.kinds.agent.credentials import learn
 from pytest_mcpeval.kinds.agent.directives import directive_of, placeholders
 from pytest_mcpeval.kinds.agent.folders import captured_folder
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite, LangfuseSource, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import filled, with_origin
 from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.redaction import redactor
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,10 @@ def drive(
         # A rerun of the same case: what an earlier attempt left is no evidence of this one.
         shutil.rmtree(directive.folder.path)
     directive.folder.create()
+    learn(suite.manifest)
     capture = capture_of(directive, driver.capture(directive))
     if capture.error is None:
         capture = _with_evidence(suite, case, directive.folder, capture, places)
-    replacements = secrets(suite.manifest)
-    redact_texts(directive.folder, replacements)
-    capture = without_secrets(capture, replacements)
     write_capture(directive.folder, capture)
     return Visit(directive.folder, capture)
 
@@ -113,7 +111,7 @@ def revisit(suite: AgentSuite, case: AgentCase) -> Visit:
         capture = read_capture(folder)
     except ValueError as error:
         raise TargetError(str(error)) from None
-    if capture is not None and capture.input != case.input:
+    if capture is not None and capture.input != redactor.text(case.input):
         raise TargetError(
             f"the case {case.id!r} was captured with another input than it has now, so what was captured "
             "says nothing about it: run it again without --mcpeval-score-only"

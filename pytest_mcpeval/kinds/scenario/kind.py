@@ -20,7 +20,6 @@ from pytest_mcpeval.kinds.scenario.shape import ScenarioShape
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.kinds.scenario.tables import tables
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
@@ -84,7 +83,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
 
     def judge(self, suite: Scenario, case: ScenarioCase, answers: list[Answer], runtime: Runtime) -> Sample:
         """Evaluate the checks of a case."""
-        return judge(suite, case, answers, runtime.checks).redacted()
+        return judge(suite, case, answers, runtime.checks)
 
     def must_ask_again(self, answers: list[Answer]) -> bool:
         """A server that died or answers no more may have been harmed by the call of another case."""
@@ -92,7 +91,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
 
     def explain(self, suite: Scenario, case: ScenarioCase, sample: Sample) -> str:
         """The text under a case that did not pass."""
-        return redactor.text(explain(suite, case, sample))
+        return explain(suite, case, sample)
 
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """Totals and groups."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -37,9 +38,12 @@ def misused(data: Any, captured: Collection[str], in_all: Collection[str] = ()) 
     for path, one in found:
         if isinstance(one, PlaceholderError):
             yield path, str(one)
-        elif one.captured and one.name in in_all and one.name not in captured:
+        elif not one.captured:
+            # Known from now on: it is another process, maybe, that asks the case and another that reports it.
+            from_environment(one, os.environ)
+        elif one.name in in_all and one.name not in captured:
             yield path, f"{one.written} is captured by a later step only"
-        elif one.captured and one.name not in captured:
+        elif one.name not in captured:
             known = ", ".join(sorted(captured)) or "nothing"
             close = suggestion(one.name, captured)
             advice = f"an environment variable is ${{env.{one.name}}}, and $${{ is ${{ itself"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, 
 from pytest_mcpeval.kinds.targets.http_request import HttpTarget
 from pytest_mcpeval.kinds.targets.mcp_tool import McpTarget
 from pytest_mcpeval.kinds.targets.settings import TargetModel, ToolModel
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.variables import expanded
@@ -53,7 +54,7 @@ def make_target(model: TargetModel, signature: Signature, around: Surroundings) 
     if model.fixture is not None:
         return _fixture(model.fixture, signature, around)
     if model.mcp is not None:
-        return _tool(model.mcp, model.role, around)
+        return _tool(model.mcp, model.role, around, model.public)
     definition = _definition(model, around.origin)
     if model.command is not None:
         needs_id = model.answers_need_id
@@ -69,7 +70,7 @@ def _fixture(name: str, signature: Signature, around: Surroundings) -> Target:
     return FixtureTarget(signature, name, around.fixtures[name], around.timeout)
 
 
-def _tool(model: ToolModel, role: str, around: Surroundings) -> Target:
+def _tool(model: ToolModel, role: str, around: Surroundings, public: Iterable[str]) -> Target:
     name = f"mcp: {model.tool} of {model.server}"
     if model.server not in around.servers:
         known = ", ".join(sorted(around.servers)) or "none"
@@ -77,6 +78,7 @@ def _tool(model: ToolModel, role: str, around: Surroundings) -> Target:
     if around.connection is None:
         raise TargetStartError(role, name, "there is nothing to open connections with")
     connect = partial(around.connection, around.servers[model.server])
+    redactor.publish(public)
     place = f"{around.origin}: " if around.origin else ""
     try:
         arguments = expanded(model.arguments, around.environ, f"{place}{role} {name}", "arguments")
@@ -89,7 +91,8 @@ def _definition(model: TargetModel, origin: str) -> ServerDefinition:
     """What to run or to ask, in the form whose variables and secrets are understood already."""
     if model.http is not None:
         url, headers = model.http.url, model.http.headers
-        return ServerDefinition(model.role, "http", url=url, headers=headers, origin=origin)
+        public = tuple(model.public)
+        return ServerDefinition(model.role, "http", url=url, headers=headers, origin=origin, public=public)
     command, *arguments = model.command or [""]
     return ServerDefinition(
         model.role,
@@ -99,4 +102,5 @@ def _definition(model: TargetModel, origin: str) -> ServerDefinition:
         env=model.env,
         directory=Path(model.directory),
         origin=origin,
+        public=tuple(model.public),
     )

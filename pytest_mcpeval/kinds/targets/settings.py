@@ -116,6 +116,8 @@ class TargetModel(BaseModel):
         ".", description="where `python:` imports from and `command:` starts; default: that of this file"
     )
 
+    public: list[Text] = Field([], description="variables whose values may be shown; all others are secrets")
+
     @model_validator(mode="after")
     def _is_one_way(self) -> TargetModel:
         found = [way for way in self.ways if getattr(self, way) is not None]

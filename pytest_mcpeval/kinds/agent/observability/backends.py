@@ -13,6 +13,7 @@ from pytest_mcpeval.kinds.agent.observability.genai import RawSpan, span_of
 from pytest_mcpeval.kinds.agent.observability.query_client import header_pairs
 from pytest_mcpeval.kinds.agent.observability.spans import Span, nanoseconds_of
 from pytest_mcpeval.loading.wording import counted
+from pytest_mcpeval.redaction import redactor
 
 CLOCK_SKEW = timedelta(seconds=2)
 """How far the clock of the agent may be behind ours."""
@@ -107,16 +108,18 @@ def credential(name: str) -> str:
     return value
 
 
-def headers_from(variable: str | None) -> tuple[dict[str, str], dict[str, str]]:
-    """Headers from a variable, and what to show in place of the secrets among them.
+def headers_from(variable: str | None) -> dict[str, str]:
+    """Headers from a variable; from now on, no output shows their values.
 
     Raises:
         ObservabilityError: The variable is not set, or malformed.
     """
     if variable is None:
-        return {}, {}
+        return {}
     headers = header_pairs(credential(variable), variable)
-    return headers, {value: f"${{{variable}}}" for value in headers.values() if len(value) >= 6}
+    for value in headers.values():
+        redactor.learn(variable, value)
+    return headers
 
 
 def other_sessions(count: int, window: Window) -> Iterator[str]:

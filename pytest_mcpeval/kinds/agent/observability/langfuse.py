@@ -6,6 +6,7 @@ import http
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pytest_mcpeval.browser.login import learn_password
 from pytest_mcpeval.kinds.agent.observability.backends import Found, Window, credential, within
 from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.observations import span_of_observation
@@ -20,8 +21,8 @@ from pytest_mcpeval.kinds.agent.observability.query_client import (
 from pytest_mcpeval.kinds.agent.observability.retrying import UnavailableError, retried
 from pytest_mcpeval.kinds.agent.observability.spans import Span
 from pytest_mcpeval.kinds.agent.spec import LangfuseSource
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.causes import plain_words
-from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
     import httpx
@@ -42,11 +43,12 @@ class Langfuse:
 
     def __init__(self, source: LangfuseSource) -> None:
         public, secret = credential(source.public_key_env), credential(source.secret_key_env)
-        self._hidden = {secret: f"${{{source.secret_key_env}}}", public: f"${{{source.public_key_env}}}"}
+        redactor.learn(source.public_key_env, public)
+        learn_password(source.secret_key_env, public)
         self._host = base_of(source.host).rstrip("/")
         self._body = b""
         self._http, self._api = self._opened(public, secret)
-        self._old = QueryClient(self._host, hidden=self._hidden, auth=(public, secret))
+        self._old = QueryClient(self._host, auth=(public, secret))
         self._is_old = False
 
     def _opened(self, public: str, secret: str) -> tuple[httpx.Client, LangfuseAPI]:
@@ -126,12 +128,12 @@ class Langfuse:
         except pydantic.ValidationError:
             pass
         except httpx.TransportError as error:
-            raise UnavailableError(f"{redact(plain_words(error), self._hidden)}: {place}") from None
+            raise UnavailableError(f"{redactor.text(plain_words(error))}: {place}") from None
         except ApiError as error:
             status = error.status_code or 0
             if status == http.HTTPStatus.NOT_FOUND:
                 return None
-            said = redact(refusal(status, self._body, place), self._hidden)
+            said = redactor.text(refusal(status, self._body, place))
             if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise UnavailableError(said) from None
             if status != http.HTTPStatus.OK:

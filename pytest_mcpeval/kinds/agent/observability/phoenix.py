@@ -33,8 +33,8 @@ class Phoenix:
     """Asks a Phoenix server for the spans of a project."""
 
     def __init__(self, source: PhoenixSource) -> None:
-        headers, hidden = headers_from(source.headers_env)
-        self._client = QueryClient(base_of(source.endpoint), headers=headers, hidden=hidden)
+        headers = headers_from(source.headers_env)
+        self._client = QueryClient(base_of(source.endpoint), headers=headers)
         self._path = f"/v1/projects/{segment(source.project)}/spans"
 
     def find(self, window: Window) -> Found:

@@ -11,9 +11,9 @@ from urllib.parse import quote, unquote, urlsplit
 from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.retrying import UnavailableError, retried
 from pytest_mcpeval.loading.wording import shortened
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.servers.json_paths import parse_json
-from pytest_mcpeval.servers.variables import redact
 
 if TYPE_CHECKING:
     import httpx2
@@ -68,7 +68,7 @@ class QueryClient:
     """Asks one backend.
 
     Connection errors and 5xx are tried again, 4xx are refused at once. Redirects are not followed, since
-    headers may hold secrets; ``hidden`` maps secrets to what is shown instead. ``auth`` is user and password.
+    headers may hold secrets. ``auth`` is user and password.
     """
 
     def __init__(
@@ -76,12 +76,10 @@ class QueryClient:
         base: str,
         *,
         headers: Mapping[str, str] | None = None,
-        hidden: Mapping[str, str] | None = None,
         auth: tuple[str, str] | None = None,
     ) -> None:
         self._base = base.rstrip("/")
         self._headers = dict(headers or {})
-        self._hidden = dict(hidden or {})
         self._auth = auth
         self._client: httpx2.Client | None = None
 
@@ -119,9 +117,9 @@ class QueryClient:
         except httpx2.TimeoutException:
             raise UnavailableError(f"no answer within {TIMEOUT_SECONDS:g} s from {place}") from None
         except httpx2.TransportError as error:
-            raise UnavailableError(f"{redact(plain_words(error), self._hidden)}: {place}") from None
+            raise UnavailableError(f"{redactor.text(plain_words(error))}: {place}") from None
         except (httpx2.DecodingError, httpx2.InvalidURL, UnicodeError) as error:
-            raise ObservabilityError(f"{redact(plain_words(error), self._hidden)}: {place}") from None
+            raise ObservabilityError(f"{redactor.text(plain_words(error))}: {place}") from None
         if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
             raise UnavailableError(self._refusal(status, body, place))
         if status not in (http.HTTPStatus.OK, http.HTTPStatus.NOT_FOUND):
@@ -129,7 +127,7 @@ class QueryClient:
         return answer if status == http.HTTPStatus.OK else None
 
     def _refusal(self, status: int, body: bytes, place: str) -> str:
-        return redact(refusal(status, body, place), self._hidden)
+        return redactor.text(refusal(status, body, place))
 
     def close(self) -> None:
         """Close the connection."""

@@ -32,8 +32,8 @@ class Tempo:
     """Asks an endpoint with Tempo's query API."""
 
     def __init__(self, source: OtelSource) -> None:
-        headers, hidden = headers_from(source.headers_env)
-        self._client = QueryClient(base_of(source.endpoint), headers=headers, hidden=hidden)
+        headers = headers_from(source.headers_env)
+        self._client = QueryClient(base_of(source.endpoint), headers=headers)
 
     def find(self, window: Window) -> Found:
         """The traces that carry the session id.

@@ -18,6 +18,7 @@ from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
 from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, Signature, described
 from pytest_mcpeval.kinds.targets.threads import EventLoop, Late
 from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.modules import ImportProblem
@@ -73,6 +74,7 @@ def _command(words: list[str], model: CriticModel, request: CriticRequest) -> st
     """The prompt goes to standard input, unless an argument holds ``{prompt}``."""
     whole = f"{INSTRUCTIONS}\n{request.prompt}"
     name = f"critic command: {' '.join(words)}"
+    redactor.publish(model.public)
     try:
         ready = expanded(words, os.environ, "the critic", "command")
     except ServerConfigError as error:

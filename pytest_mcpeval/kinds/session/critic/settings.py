@@ -39,6 +39,10 @@ class CriticModel(BaseModel):
         description="where `python:` imports from and `command:` starts; default: that of this file",
     )
 
+    public: list[Text] = Field(
+        default=[], description="variables whose values may be shown; all others are secrets"
+    )
+
     @model_validator(mode="after")
     def _is_at_most_one_way(self) -> CriticModel:
         ways = [way for way in WAYS if getattr(self, way) is not None]

@@ -74,7 +74,7 @@ class _Program:
             args=tuple(arguments),
             env={**model.env, TOOL_LOG_VARIABLE: str(self.tool_log)},
             directory=Path(model.directory),
-            public=(TOOL_LOG_VARIABLE,),
+            public=(TOOL_LOG_VARIABLE, *model.public),
         )
 
     def run(self, toolbox: Toolbox) -> Account:

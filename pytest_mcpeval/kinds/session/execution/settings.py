@@ -107,6 +107,8 @@ class AgentModel(_Model):
         ".", description="where `python:` imports from and `command:` starts; default: that of this file"
     )
 
+    public: list[Text] = Field([], description="variables whose values may be shown; all others are secrets")
+
     @model_validator(mode="before")
     @classmethod
     def _in_full(cls, value: Any) -> Any:

@@ -1,0 +1,47 @@
+"""Reports without values that came from the environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.reports.failure import FailureText
+from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE
+
+TEXTS = ("wasxfail", "mcpeval_label")
+"""Attributes of reports that are texts."""
+
+
+def redact(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Take the values out of everything a report holds: a process calls it for each report that leaves it.
+
+    The process that shows the reports calls it again: it may know what another one does not.
+    """
+    if redactor.is_empty:
+        return
+    report.longrepr = _longrepr(report.longrepr)
+    report.sections = [(name, redactor.text(text)) for name, text in report.sections]
+    if isinstance(report, pytest.TestReport):
+        report.user_properties = [
+            (name, redactor.text(value) if isinstance(value, str) else value)
+            for name, value in report.user_properties
+        ]
+    for name in TEXTS:
+        if isinstance(text := getattr(report, name, None), str):
+            setattr(report, name, redactor.text(text))
+    if (samples := getattr(report, SAMPLES_ATTRIBUTE, None)) is not None:
+        setattr(report, SAMPLES_ATTRIBUTE, redactor.json(samples))
+
+
+def _longrepr(shown: Any) -> Any:
+    if isinstance(shown, tuple):
+        return tuple(redactor.text(part) if isinstance(part, str) else part for part in shown)
+    text = "" if shown is None else str(shown)
+    redacted = redactor.text(text)
+    if redacted == text:
+        return shown
+    if isinstance(shown, FailureText):
+        return FailureText(redacted, shown.reprcrash.path, shown.reprcrash.lineno)
+    return redacted
