@@ -75,7 +75,8 @@ class Reporter:
         self._state = SessionState()
         if (directory := runtime.settings.report_directory) is not None:
             _make_writable(directory, "--mcpeval-report")
-            _remove_shard(directory / SHARD_FILE)
+            if not _only_shows(config):
+                _remove_shard(directory / SHARD_FILE)
         if runtime.settings.sarif_file is not None:
             _make_writable(runtime.settings.sarif_file.parent, "--mcpeval-sarif")
 
@@ -334,7 +335,8 @@ class VerdictLine:
         """After the other sections, print the verdict and its reason."""
         result = yield
         if (found := self._reporter.evaluation) is not None:
-            hint = NOT_EVALUATED_HINT if self._reporter.lacks_verdict else ""
+            is_why = self._reporter.lacks_verdict and found.verdict == "not_evaluated"
+            hint = NOT_EVALUATED_HINT if is_why else ""
             terminal.print_verdict(terminalreporter, found, hint)
         return result
 

@@ -244,6 +244,13 @@ def _missing(shards: Sequence[Shard], selections: Sequence[Selection]) -> Iterat
         if missing:
             count = f"{len(missing)} of {len(one.selected)} cases"
             yield f"no shard ran {count} of {one.suite}: {names(missing)} (shards: {listed})"
+    if any(_is_strange(one, shards) for one in selections):
+        yield "where the run was given paths, give them here as well: --paths"
+
+
+def _is_strange(selection: Selection, shards: Sequence[Shard]) -> bool:
+    """Whether no shard has even come by a suite of which cases are to run."""
+    return bool(selection.selected) and not any(selection.suite in shard.model.selected for shard in shards)
 
 
 def _disagreements(shards: Sequence[Shard]) -> Iterator[str]:
@@ -281,6 +288,7 @@ def _write_reports(
 
 def _print(evaluation: Evaluation, ledger: Ledger, shards: Sequence[Shard]) -> None:
     from pytest_mcpeval.gates import gate_nodeid, names
+    from pytest_mcpeval.loading.wording import counted
     from pytest_mcpeval.reports.markdown import words
     from pytest_mcpeval.text import visible
 
@@ -298,5 +306,5 @@ def _print(evaluation: Evaluation, ledger: Ledger, shards: Sequence[Shard]) -> N
     for note in evaluation.notes:
         print(visible(note))
     count = sum(len(samples) for samples in ledger.samples.values())
-    print(f"merged {len(shards)} shards with {count} cases")
+    print(f"merged {counted(len(shards), 'shard')} with {counted(count, 'case')}")
     print(visible(f"mcpeval: {words(evaluation.verdict)}: {evaluation.reason}"))

@@ -197,6 +197,16 @@ def test_shards_that_are_not_the_parts_of_this_run(made: Made, tmp_path: Path) -
         "pytest-mcpeval merge: no shard ran 1 of 2 cases of test_cases.py: test_second_in_the_alphabet "
         f"(shards: {one}, {two})",
     ]
+    of_paths = merge(made.project, three, "--paths", "test_cases.py", f"{GATED}::c3")
+    assert of_paths.status == 1, of_paths.err
+    assert of_paths.out.splitlines()[-2:] == [
+        "merged 1 shard with 4 cases",
+        "mcpeval: not evaluated: gates were not evaluated: 1 of 7 cases selected",
+    ]
+    elsewhere = merge(made.project, three)
+    assert elsewhere.err.splitlines()[-1].endswith(
+        "where the run was given paths, give them here as well: --paths"
+    )
     edited = write_project(tmp_path / "edited")
     edited.write(
         "datasets/gated.baseline.json", (made.project.path / "datasets/gated.baseline.json").read_text()
@@ -288,8 +298,11 @@ def test_options_that_do_not_go_with_shards(tmp_path: Path) -> None:
 
 def test_a_run_that_is_no_shard_leaves_none(tmp_path: Path) -> None:
     project = write_project(tmp_path)
-    shard = tmp_path / "report" / "shard.json"
-    empty = project.run("--mcpeval-shard", "--mcpeval-report=report", "-k", "nothing", GATED)
+    shard, report = tmp_path / "datasets" / "report" / "shard.json", "--mcpeval-report=datasets/report"
+    empty = project.run("--mcpeval-shard", report, "-k", "nothing", GATED)
     assert (empty.status, shard.is_file()) == (0, True)
-    project.run("--mcpeval-report=report", f"{GATED}::c0")
+    # A shard is no data file, and listing cases harms none.
+    assert project.run("--collect-only", report, "datasets").status == 0
+    assert shard.is_file()
+    project.run(report, f"{GATED}::c0")
     assert not shard.exists()
