@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.interruptible import result_of
-from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.kinds.base import Case, Suite, TargetError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
@@ -35,12 +35,48 @@ class Ahead:
         self._runtime = runtime
         self._pending: dict[tuple[str, str, int], Future[Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
+        self._repeated: dict[str, dict[tuple[str, int], Any]] = {}
         self.upcoming: Upcoming = nothing_upcoming
+        self.selected: Callable[[Suite[Any]], Sequence[Case[Any]]] = lambda suite: suite.cases
 
     def answers(self, suite: Suite[Any], case: Case[Any]) -> Iterator[Any]:
         """The answers to a case, run by run: those already asked for, or asked for when it is their turn."""
+        repeated = suite.stateful and self._runtime.runs(suite) > 1
         for run in range(self._runtime.runs(suite)):
-            yield self._answers(suite, case, run)
+            yield self._of_whole_runs(suite, case, run) if repeated else self._answers(suite, case, run)
+
+    def has_answers(self, suite: Suite[Any]) -> bool:
+        """Whether the cases of a suite, repeated as a whole, were all asked already."""
+        return suite.key in self._repeated
+
+    def _of_whole_runs(self, suite: Suite[Any], case: Case[Any], run: int) -> Any:
+        """The answers to a case of a suite whose cases build on each other: each run is one of them all."""
+        if suite.key not in self._repeated:
+            self._repeated[suite.key] = self._repeat(suite)
+        found = self._repeated[suite.key].get((case.id, run))
+        if found is None:
+            raise TargetError("a mark set this case aside when its suite was repeated as a whole")
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _repeat(self, suite: Suite[Any]) -> dict[tuple[str, int], Any]:
+        kind, cases = self._runtime.kind(suite.kind), self.selected(suite)
+        runs, answers = self._runtime.runs(suite), dict[tuple[str, int], Any]()
+        if any(case.fixtures for case in cases):
+            raise TargetError(
+                f"{suite.key} is stateful and repeated as a whole, {runs} times: "
+                "its cases cannot have fixtures"
+            )
+        for run in range(runs):
+            if run:
+                kind.start_over(suite, self._runtime)
+            for case in cases:
+                try:
+                    answers[case.id, run] = kind.ask(suite, case, self._runtime)
+                except Exception as error:
+                    answers[case.id, run] = error
+        return answers
 
     def _answers(self, suite: Suite[Any], case: Case[Any], run: int) -> Any:
         kind = self._runtime.kind(suite.kind)

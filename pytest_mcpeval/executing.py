@@ -60,6 +60,7 @@ class Executor:
         self._at_hand: tuple[pytest.Item | None, ...] = ()
         self._unsent_selections: str | None = None
         runtime.ahead.upcoming = self._upcoming
+        runtime.ahead.selected = self._selected
         runtime.has_whole_files = whole_files
 
     @pytest.hookimpl(trylast=True)
@@ -135,6 +136,9 @@ class Executor:
             for item, other in coming
             if other is case or (item.suite is suite and not may_be_set_aside(item))
         ]
+
+    def _selected(self, suite: Suite[Any]) -> list[Case[Any]]:
+        return [case for item, case in self._cases if item.suite is suite and not may_be_set_aside(item)]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(

@@ -21,6 +21,7 @@ from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.selecting import Selector
 from pytest_mcpeval.session_key import runtime_key
 from pytest_mcpeval.settings import Settings, settings_from
+from pytest_mcpeval.stateful import DistributionOfStatefulSuites, OrderOfStatefulSuites
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -54,6 +55,7 @@ def take_part(config: pytest.Config) -> None:
         whole_files = runs_whole_files(config)
         executor = Executor(runtime, set_ups, whole_files=whole_files, is_worker=role == "worker")
         config.pluginmanager.register(executor, "mcpeval-executor")
+        config.pluginmanager.register(OrderOfStatefulSuites(), "mcpeval-stateful")
         selector = Selector(runtime.settings, is_worker=role == "worker")
         config.pluginmanager.register(selector, "mcpeval-selector")
         config.pluginmanager.register(PythonCases(runtime), "mcpeval-python-cases")
@@ -65,6 +67,7 @@ def take_part(config: pytest.Config) -> None:
     if role == "controller":
         notes = WorkerNotes(config.getoption("dist"), runtime.settings)
         config.pluginmanager.register(notes, "mcpeval-worker-notes")
+        config.pluginmanager.register(DistributionOfStatefulSuites(runtime), "mcpeval-stateful")
 
 
 def _runtime(config: pytest.Config) -> Runtime:

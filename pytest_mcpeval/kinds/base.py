@@ -43,7 +43,8 @@ class Suite(Generic[SpecT]):
     """One data file, loaded: its cases, its effective settings and the servers it may talk to.
 
     ``key`` is the path relative to the root directory with forward slashes. Up to ``concurrency`` calls are
-    in flight at once, one item holds up to ``batch`` cases, and each case is asked ``runs`` times.
+    in flight at once, one item holds up to ``batch`` cases, and each case is asked ``runs`` times. The cases
+    of a ``stateful`` suite build on each other: they run in order, in one process, and are repeated together.
     ``warnings`` are told when it is collected.
 
     Raises:
@@ -59,6 +60,7 @@ class Suite(Generic[SpecT]):
     concurrency: int = 1
     batch: int = 1
     runs: int = 1
+    stateful: bool = False
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -204,6 +206,9 @@ class Kind(KindShape, Generic[SpecT]):
     def asked_of(self, suite: Suite[SpecT], case: Case[SpecT]) -> Mapping[str, Any]:
         """What is measured of a case that brought no answer: what metrics need to count it at its worst."""
         return {}
+
+    def start_over(self, suite: Suite[SpecT], runtime: Runtime) -> None:
+        """Before a further run of a stateful suite: leave nothing of the run before."""
 
     def must_ask_again(self, answers: Any) -> bool:
         """Whether answers got ahead of their turn may be a neighbour's harm, such as a crashed server."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.baseline import digest_of, read_baseline
 from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
+from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.kinds.scenario import gates, metrics
 from pytest_mcpeval.kinds.scenario.explain import explain
 from pytest_mcpeval.kinds.scenario.load import load_suite
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.runtime import Runtime
     from pytest_mcpeval.servers.connection import Connection
+    from pytest_mcpeval.servers.definitions import ServerDefinition
 
 PACING_AND_GATES = frozenset({"gates", "baseline", "concurrency"})
 
@@ -43,6 +44,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
     def __init__(self, checks: CheckRegistry) -> None:
         self.checks = checks
         self._private: dict[tuple[str, str], Connection] = {}
+        self._of_stateful: dict[tuple[str, ServerDefinition], Connection] = {}
 
     def is_divisible(self, suite: Scenario) -> bool:
         """A stateful suite is one."""
@@ -55,9 +57,36 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
     def prepare(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> None:
         """Open the connection; a private one of a ``fresh`` case is kept until the case is asked."""
         self._require_environment(suite, case)
-        connection = runtime.connection(case.spec.server, fresh=case.spec.fresh)
+        if runtime.ahead.has_answers(suite):
+            return
         if case.spec.fresh:
-            self._private[suite.key, case.id] = connection
+            self._private[suite.key, case.id] = runtime.connection(case.spec.server, fresh=True)
+        else:
+            self._connection(suite, case, runtime)
+
+    def _connection(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> Connection:
+        """The warm connection to a case's server; a stateful suite has one of its own.
+
+        Raises:
+            TargetError: The server of a stateful suite ended, and with it what the case builds on.
+        """
+        server = case.spec.server
+        if not suite.stateful:
+            return runtime.connection(server)
+        if (suite.key, server) not in self._of_stateful:
+            self._of_stateful[suite.key, server] = runtime.connection(server, fresh=True)
+        connection = self._of_stateful[suite.key, server]
+        if not connection.alive:
+            raise TargetError(
+                f"{suite.key} is stateful, and its connection to server {server.name!r} ended in a "
+                "case before this one: what this case builds on is lost"
+            )
+        return connection
+
+    def start_over(self, suite: Scenario, runtime: Runtime) -> None:
+        """Close the connections of a stateful suite."""
+        for key in [key for key in self._of_stateful if key[0] == suite.key]:
+            self._of_stateful.pop(key).close()
 
     def _require_environment(self, suite: Scenario, case: ScenarioCase) -> None:
         row: Any = suite.document.data
@@ -73,7 +102,10 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
     def ask(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> list[Answer]:
         """Make the calls of a case."""
         if not case.spec.fresh:
-            return ask(case.spec, runtime.connection(case.spec.server))
+            answers = ask(case.spec, self._connection(suite, case, runtime))
+            if suite.stateful and runtime.selected.get(suite.key, ())[-1:] == [case.id]:
+                self.start_over(suite, runtime)
+            return answers
         prepared = self._private.pop((suite.key, case.id), None)
         connection = prepared or runtime.connection(case.spec.server, fresh=True)
         try:

@@ -150,15 +150,17 @@ class _Loader:
         if self.problems:
             raise DataFileError(self.problems)
         rows = self.document.data[self.at[0]] if self.at else self.document.data
+        stateful = any(map(self._is_stateful, tests))
         builder = SpecBuilder(rows, self.settings, self.place.servers, self.registry, self.project)
         return Suite(
             key=self.place.key,
             kind="scenario",
             document=self.document,
-            cases=tuple(self._case(index, case, builder) for index, case in enumerate(tests)),
+            cases=tuple(self._case(index, case, builder, stateful) for index, case in enumerate(tests)),
             settings=self.settings,
             servers=self.place.servers,
             concurrency=self.settings.concurrency,
+            stateful=stateful,
         )
 
     def _problem(self, *keys: str | int, message: str) -> None:
@@ -179,10 +181,9 @@ class _Loader:
             )
             self._problem("gates", "no_new_failures", message=message + self._origin("gates"))
 
-    def _case(self, index: int, model: CaseModel, builder: SpecBuilder) -> Case[ScenarioSpec]:
+    def _case(self, index: int, model: CaseModel, builder: SpecBuilder, stateful: bool) -> Case[ScenarioSpec]:
         at = (*self.at, index)
         fresh = self.settings.fresh if model.fresh is None else model.fresh
-        stateful = self.settings.stateful if model.stateful is None else model.stateful
         return Case(
             id=model.id,
             line=self.document.line(*at),
@@ -193,6 +194,9 @@ class _Loader:
             fixtures=tuple(model.fixtures),
             may_run_ahead=not (fresh or stateful or model.fixtures),
         )
+
+    def _is_stateful(self, model: CaseModel) -> bool:
+        return self.settings.stateful if model.stateful is None else model.stateful
 
     def _traits(self, model: CaseModel) -> dict[str, Any]:
         tools = [model.tool] if model.tool else [step.tool for step in model.steps or () if step.tool]

@@ -170,7 +170,7 @@ class ScenarioSettings(_Model):
     concurrency: Concurrency = Field(1, description="calls in flight at once")
     timeout: Seconds = Field(60.0, description="seconds a call may take")
     fresh: bool = Field(False, description="a private connection for every case")
-    stateful: bool = Field(False, description="cases build on each other: never call ahead")
+    stateful: bool = Field(False, description="cases build on each other: one connection, one process")
     gates: GatesModel = Field(GatesModel(), description="rules over the whole suite that can fail the run")
     baseline: BaselinePath = Field(None, description="file of committed case outcomes, for no_new_failures")
 
