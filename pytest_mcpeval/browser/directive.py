@@ -76,7 +76,8 @@ class Directive:
     the data of a Playwright storage state (cookies and local storage of a user who is logged in).
     ``max_dom_bytes`` is the largest DOM that scoring reads; a larger one is written all the same, unless it
     is too large to be got out of the browser. Without an ``input_selector``, text goes into a visible
-    ``textarea``, or else into a visible ``input[type=text]``; of several, into the first.
+    ``textarea``, or else into a visible ``input[type=text]``; of several, into the first. With
+    ``same_host`` a page that is captured on another host than that of ``url`` is an error; otherwise a note.
     """
 
     agent: str
@@ -95,6 +96,7 @@ class Directive:
     auth: Auth | None = None
     storage_state: str | Mapping[str, Any] | None = field(default=None, repr=False)
     slot_hint: int = 0
+    same_host: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class CaptureResult:
     """What came of a visit; the artifacts themselves are in the folder.
 
     ``started`` and ``ended`` are ISO times in UTC. ``notes`` are remarks that do not end a visit, such as an
-    Enter that had to be repeated; ``browser`` names the browser and the driver.
+    Enter that had to be repeated; ``browser`` names the browser and the driver. ``final_url`` is where the
+    page was when it was captured last; None before it was.
     """
 
     started: str
@@ -119,6 +122,7 @@ class CaptureResult:
     error: StepError | None = None
     notes: tuple[str, ...] = ()
     browser: str = ""
+    final_url: str | None = None
 
 
 class Driver(Protocol):

@@ -298,19 +298,19 @@
       noteAll(state, state.observer.takeRecords());
       const { watched } = state;
       const quiet = watched.changes === 0 ? null : Math.round(performance.now() - watched.changed);
-      return { input_holds: holdsInput(watched), grown: watched.grown, quiet_ms: quiet, ready: isReady(watched) };
+      return {
+        input_holds: holdsInput(watched),
+        grown: watched.grown,
+        changes: watched.changes,
+        quiet_ms: quiet,
+        ready: isReady(watched),
+      };
     },
 
     // Whether there is more than what repeats the input.
     answered: () => {
       const watched = window[KEY]?.watched;
       return watched ? isAnswered(watched) : false;
-    },
-
-    end_watch: () => {
-      window[KEY]?.observer.disconnect();
-      delete window[KEY];
-      return true;
     },
   };
   return commands[name](argument);

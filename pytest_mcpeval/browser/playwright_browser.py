@@ -39,6 +39,7 @@ CONSOLE_LINES = 2_000
 LAUNCH_MS = 30_000
 GONE_SECONDS = 1.0
 """How long Playwright has, when the browser has gone, to end the call in hand itself."""
+PIPES_SECONDS = 0.05
 STATIC = ("image", "stylesheet", "font", "media", "script", "manifest", "texttrack")
 
 
@@ -103,7 +104,9 @@ class PlaywrightBrowser:
         from playwright.sync_api import Error, sync_playwright
 
         try:
-            self._playwright = sync_playwright().start()
+            with _without_interrupts():
+                self._playwright = sync_playwright().start()
+            _end_quietly(asyncio.get_running_loop())
             end_calls = _ender_of_calls()
             self._chromium = self._playwright.chromium.launch(
                 executable_path=self._executable,
@@ -130,6 +133,33 @@ class PlaywrightBrowser:
         if playwright is not None:
             with suppress(Exception, asyncio.CancelledError):
                 playwright.stop()
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """What is started here never gets the SIGINT of a Ctrl-C, which a terminal sends to all: we end it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_quietly(loop: asyncio.AbstractEventLoop) -> None:
+    """Let nothing of a loop of Playwright be written to standard error when it ends, or its driver does.
+
+    What went wrong is raised by the call in hand. The pipes to the driver end a moment after it; they would
+    raise in a loop that is closed by then.
+    """
+    close = loop.close
+
+    def settle_and_close() -> None:
+        with suppress(Exception, asyncio.CancelledError):
+            loop.run_until_complete(asyncio.sleep(PIPES_SECONDS))
+        close()
+
+    loop.set_exception_handler(lambda *_: None)
+    loop.close = settle_and_close  # type: ignore[method-assign]
 
 
 def _ender_of_calls() -> Callable[[], None]:

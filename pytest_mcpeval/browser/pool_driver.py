@@ -55,7 +55,13 @@ class PoolDriver:
         except OSError as problem:
             error = StepError(progress.current, f"an artifact cannot be written: {problem}")
         return CaptureResult(
-            started, _now(), tuple(progress.completed), error, tuple(progress.notes), self._browser.name
+            started,
+            _now(),
+            tuple(progress.completed),
+            error,
+            tuple(progress.notes),
+            self._browser.name,
+            progress.final_url,
         )
 
     def _visit_in_slot(self, directive: Directive, progress: Progress) -> None:

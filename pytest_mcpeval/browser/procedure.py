@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pytest_mcpeval.browser.artifacts import write_private
 from pytest_mcpeval.browser.control import PageControl, PageError
@@ -42,6 +43,7 @@ class Progress:
     current: Step = "open_browser"
     completed: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    final_url: str | None = None
 
     @contextmanager
     def step(self, name: Step) -> Iterator[None]:
@@ -76,6 +78,7 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
         _act(page, directive.preconditions, pause)
     with progress.step("landing"):
         _persistently(page, "attend", pause)
+        progress.final_url = _host_checked(_place(page, pause)["url"], directive)
         _keep(page, folder.landing_screenshot, folder.landing_dom, pause)
         _attend(page, pause)
     with progress.step("locate_input"):
@@ -91,13 +94,38 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
     with progress.step("after_submit"):
         _loaded(page, pause)
         place = _place(page, pause)
-        progress.notes += [redactor.text(note) for note in _remarks(page.console(), place["status"])]
+        progress.final_url = _host_checked(place["url"], directive)
+        remarks = [*_elsewhere(place["url"], directive), *_remarks(page.console(), place["status"])]
+        progress.notes += [redactor.text(note) for note in remarks]
         size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, pause)
+        if submission.goes_on():
+            progress.notes.append("the page was still changing when captured: the answer may not be whole")
         if size > directive.max_dom_bytes:
             progress.notes.append(
                 f"the page with the answer has {size:,} bytes of HTML, more than interaction.max_dom_bytes "
                 f"({directive.max_dom_bytes:,}): it will not be read"
             )
+
+
+def _host_checked(url: str, directive: Directive) -> str:
+    """The URL of the page that is to be captured, without secrets.
+
+    Raises:
+        PageError: It is on another host, and the directive allows none.
+    """
+    if directive.same_host and (problem := next(_elsewhere(url, directive), None)):
+        raise PageError(
+            f"{problem}; its host_policy is same_host: see which action or redirect leads there, or set "
+            "access.host_policy to any"
+        )
+    return redactor.text(url)
+
+
+def _elsewhere(url: str, directive: Directive) -> Iterator[str]:
+    """The remark on a page that is not on the host that was visited."""
+    found, wanted = urlsplit(url).hostname, urlsplit(directive.url).hostname
+    if found != wanted:
+        yield f"the page ended on another host: {url[:200]}, and access.url is on {wanted}"
 
 
 def _remarks(console: str, status: int) -> Iterator[str]:

@@ -19,6 +19,10 @@ REACTION_MS = (1_000, 1_000, 2_000, 3_000)
 PROMPT_MS = 500
 """How soon a page asks its server for what Enter is about."""
 MOST_FAILED_POLLS = 6
+RESTING_MS = 1_000
+"""A page that has not changed for so long has come to its end."""
+LOOK_AHEAD_MS = 200
+"""How long a page that was changing is looked at after it was captured."""
 
 
 class Traffic:
@@ -111,11 +115,21 @@ class Submission:
             return []
         while self._elapsed() < bound:
             if self._is_ready(self._changes(), ready):
-                self._page.command("end_watch")
                 return []
             self._pause(min(POLL_MS, max(1, bound - self._elapsed())))
         self._require_change()
         return [f"response_ready did not come true within response_wait_ms ({bound} ms){self._hint(ready)}"]
+
+    def goes_on(self) -> bool:
+        """Whether the page changes after it was captured, other than it did before the input."""
+        try:
+            before = self._changes()
+            if before["quiet_ms"] is None or before["quiet_ms"] > RESTING_MS:
+                return False
+            self._pause(LOOK_AHEAD_MS)
+            return bool(self._changes()["changes"] != before["changes"])
+        except PageError:
+            return False
 
     def _require_change(self) -> None:
         try:
@@ -161,7 +175,7 @@ class Submission:
 
     def _changes(self) -> dict[str, Any]:
         """What has changed since Enter; a page that has gone is followed to the next one."""
-        unknown = {"input_holds": True, "grown": 0, "quiet_ms": None, "ready": False}
+        unknown = {"input_holds": True, "grown": 0, "quiet_ms": None, "ready": False, "changes": 0}
         try:
             found: dict[str, Any] | None = self._page.command("changes")
             if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -96,6 +97,7 @@ def test_cases_are_driven_and_scored(tmp_path: Path, site: Site) -> None:
     for name in ("right", "wrong", "open"):
         capture = json.loads((folder / name / "trace" / "capture.json").read_text())
         assert capture["url"] == f"{site.url}/chat?case={name}&run={folder.name}"
+        assert capture["final_url"] == capture["url"]
         assert (folder / name / "trace" / "screenshots" / "step-002-after_submit.png").stat().st_size > 1_000
     assert "observed: chat How can I help? hi answer 1 to hi" in run.out
     assert folder.stat().st_mode & 0o077 == 0
@@ -155,8 +157,11 @@ def test_the_report_tells_of_cases_that_were_not_captured(tmp_path: Path, site: 
     assert {path: path.read_bytes() for path in written} == written
 
 
-def interrupted(tmp_path: Path, site: Site, *arguments: str) -> tuple[Project, str]:
-    """A run of three cases that gets SIGINT when the second is asked, and what it printed."""
+def interrupted(tmp_path: Path, site: Site, mute: str, *arguments: str) -> tuple[Project, str]:
+    """A run of three cases that gets SIGINT when one is asked of those that are never answered; its output.
+
+    ``mute`` is part of the addresses of these.
+    """
     cases = [case(name, text="hi", final_response_contains="answer 1") for name in ("one", "two", "three")]
     made = project(tmp_path, *cases, access={"url": "http://localhost:1/chat?case={case_id}"})
     started: list[subprocess.Popen[str]] = []
@@ -166,29 +171,36 @@ def interrupted(tmp_path: Path, site: Site, *arguments: str) -> tuple[Project, s
             # As a terminal does it: to the whole group, workers included.
             os.killpg(started.pop().pid, signal.SIGINT)
 
-    # The second case never gets its answer.
-    asking = """if (location.search.includes("two")) {
+    asking = """if (location.search.includes("MUTE")) {
       input.parentElement.addEventListener("keydown", (event) => {
         event.stopPropagation();
         fetch("/asked");
       }, true);
     }"""
-    site.pages["/chat"] = chat(script=asking)
+    site.pages["/chat"] = chat(script=asking.replace("MUTE", mute))
     site.on_request = interrupt
     command, environ = made.command(*arguments), made.environ(120, SITE=site.url, CI="")
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as process:
         started.append(process)
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 2, out
+    # Nothing follows the summary, such as "Event loop is closed".
+    assert out.rstrip().endswith("=====")
     return made, out
 
 
 def test_the_report_of_an_interrupted_run_names_the_cases_that_did_not_run(
     tmp_path: Path, site: Site
 ) -> None:
-    made, out = interrupted(tmp_path, site, "-p", "no:xdist")
+    made, out = interrupted(tmp_path, site, "two", "-p", "no:xdist")
     folder = run_folder(made)
     score = json.loads((folder / "score.json").read_text())
     assert [(row["case_id"], row["outcome"]) for row in score["cases"]] == [
@@ -201,9 +213,10 @@ def test_the_report_of_an_interrupted_run_names_the_cases_that_did_not_run(
 
 
 def test_an_interrupted_run_of_workers_says_where_its_captures_lie(tmp_path: Path, site: Site) -> None:
-    made, out = interrupted(tmp_path, site, "-n2")
+    made, out = interrupted(tmp_path, site, "case", "-n2")
     folder = f"runs/{AGENT}/{run_folder(made).name}"
-    assert f"pytest --mcpeval agent.yaml --mcpeval-score-only={folder}" in " ".join(out.split()), out
+    (told,) = re.findall(r"pytest --mcpeval agent\.yaml --mcpeval-score-only=(\S+)", out)
+    assert (tmp_path / told).resolve() == (tmp_path / folder).resolve()
 
 
 def test_what_is_captured_holds_no_credentials_and_scores_the_same_without_them(

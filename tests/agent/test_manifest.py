@@ -189,6 +189,23 @@ def test_bearer(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("access", "backend", "policy"),
+    [
+        ({}, {}, "any"),
+        ({"host_policy": "same_host"}, {}, "same_host"),
+        ({}, {"host_policy": "https_only"}, "same_host"),
+        ({"host_policy": "any"}, {"host_policy": "https_only"}, "any"),
+    ],
+)
+def test_a_host_policy_holds_for_the_page(
+    tmp_path: Path, access: dict[str, str], backend: dict[str, str], policy: str
+) -> None:
+    otel = {"otel": {"endpoint": "https://t.example", **backend}}
+    content = fields(access={"url": "https://x.example", **access}, observability=otel)
+    assert read(tmp_path, content).access.host_policy == policy
+
+
 def test_missing_and_unsupported_versions_are_told_apart(tmp_path: Path) -> None:
     content = manifest(case("a", max_steps=1))
     missing = only_problem(tmp_path, {key: value for key, value in content.items() if key != "apiVersion"})

@@ -286,6 +286,51 @@ def test_matches_that_are_back_or_empty_or_shown_end_the_wait(
     assert made.result.notes == ()
 
 
+@by_one_driver
+@pytest.mark.parametrize("ready", [ResponseReady(selector=".agent"), None], ids=["selector", "none"])
+def test_a_page_that_still_changes_when_it_is_captured_is_noted(
+    visit: MakeVisit, site: Site, ready: ResponseReady | None
+) -> None:
+    streaming = """input.addEventListener("keydown", () => {
+      let line;
+      setInterval(() => {
+        if (!line) { say("", "agent"); line = log.lastElementChild; }
+        line.append(" word");
+      }, 40);
+    });"""
+    site.pages["/streaming"] = chat(script=streaming)
+    wait = 700 if ready is None else 60_000
+    made = visit("/streaming", response_wait_ms=wait, response_ready=ready)
+    assert "word" in made.answer
+    note = "the page was still changing when captured: the answer may not be whole"
+    assert made.result.notes[-1:] == (note,)
+
+
+@by_one_driver
+def test_where_the_page_ended_is_kept_and_another_host_is_told(visit: MakeVisit, site: Site) -> None:
+    with serve() as other:
+        elsewhere = other.url.replace("127.0.0.1", "localhost")
+        leaving = (
+            f"""input.addEventListener("keydown", () => {{ location.href = "{elsewhere}/chat?left"; }});"""
+        )
+        site.pages["/leaving"] = chat(script=leaving)
+        gone = {"response_wait_ms": 60_000, "response_ready": ResponseReady(selector="#log")}
+        here = visit("/chat?delay=1")
+        assert (here.result.final_url, here.result.notes) == (f"{site.url}/chat?delay=1", ())
+        made = visit("/leaving", **gone)
+        assert made.result.final_url == f"{elsewhere}/chat?left"
+        [note] = made.result.notes
+        told = f"the page ended on another host: {elsewhere}/chat?left, and access.url is on 127.0.0.1"
+        assert note == told
+        assert visit("/leaving", same_host=True, **gone).error.startswith(
+            f"after_submit: {told}; its host_policy"
+        )
+        # Nothing is typed into a page of another host.
+        site.redirects["/moved"] = f"{elsewhere}/chat"
+        moved = visit("/moved", same_host=True)
+        assert moved.error.startswith("landing: the page ended on another host: ")
+
+
 def test_an_answer_on_another_page(visit: MakeVisit) -> None:
     made = visit("/form", response_wait_ms=60_000, response_ready=ResponseReady(dom_quiet_ms=200))
     assert "you posted hello" in made.answer

@@ -19,8 +19,9 @@ class Capture:
     """One capture.
 
     ``input`` and ``url`` are what it was made with; ``error`` says which step failed and why, ``fetch_error``
-    why the trace backend could not be asked. ``started`` and ``ended`` are ISO times. ``agent`` and
-    ``run_id`` are None in captures of earlier versions.
+    why the trace backend could not be asked. ``final_url`` is where the page was when it was captured last.
+    ``started`` and ``ended`` are ISO times. ``agent``, ``run_id`` and ``final_url`` are None in captures of
+    earlier versions.
     """
 
     case_id: str
@@ -35,6 +36,7 @@ class Capture:
     fetch_error: str | None = None
     agent: str | None = None
     run_id: str | None = None
+    final_url: str | None = None
 
 
 def capture_of(directive: Directive, result: CaptureResult) -> Capture:
@@ -52,6 +54,7 @@ def capture_of(directive: Directive, result: CaptureResult) -> Capture:
         error=None if error is None else f"{error.step.replace('_', ' ')}: {error.message}",
         agent=directive.agent,
         run_id=directive.run_id,
+        final_url=result.final_url,
     )
 
 

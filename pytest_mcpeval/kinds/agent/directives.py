@@ -50,6 +50,7 @@ def directive_of(
         auth=manifest.access.auth,
         storage_state=suite.settings.storage_state if storage_state is None else storage_state,
         slot_hint=place % suite.options.driver.pool_size,
+        same_host=manifest.access.host_policy == "same_host",
     )
 
 

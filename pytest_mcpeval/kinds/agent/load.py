@@ -22,6 +22,7 @@ from pytest_mcpeval.kinds.agent.spec import (
     Manifest,
     Observability,
     OtelSource,
+    PageHostPolicy,
     PhoenixSource,
     TraceBackend,
     UiField,
@@ -154,7 +155,7 @@ def _manifest(model: schema.ManifestModel) -> Manifest:
     return Manifest(
         name=model.name,
         description=model.description,
-        access=Access(model.access.url, _auth(model.access)),
+        access=Access(model.access.url, _auth(model.access), _host_policy(model)),
         observability=_observability(model.observability),
         interaction=_interaction(model.interaction),
         tools_catalog=_catalogue(model.tools_catalog),
@@ -169,6 +170,16 @@ def _auth(access: schema.AccessModel) -> Auth | None:
     if isinstance(access.auth, schema.BasicModel):
         return BasicAuth(access.auth.username_env, access.auth.password_env)
     return None
+
+
+def _host_policy(model: schema.ManifestModel) -> PageHostPolicy:
+    """That of the page; one that a manifest sets for its trace backend alone holds for the page as well."""
+    if model.access.host_policy is not None:
+        return model.access.host_policy
+    declared = model.observability
+    backends = [] if declared is None else [declared.langfuse, declared.otel, declared.phoenix]
+    is_set = any("host_policy" in backend.model_fields_set for backend in backends if backend is not None)
+    return "same_host" if is_set else "any"
 
 
 def _actions(models: list[schema.ActionModel]) -> tuple[PageAction, ...]:

@@ -129,11 +129,12 @@ def problem_of(capture: Capture | None) -> str | None:
 
 def score(suite: AgentSuite, case: AgentCase, visit: Visit) -> CaseScore:
     """The outcomes of a case's assertions, or why it could not be captured."""
-    manifest = suite.manifest
-    error = UNFINISHED if visit.capture is None else visit.capture.error
-    if error is not None:
-        return CaseScore(manifest.name, case.id, (), error)
+    manifest, capture = suite.manifest, visit.capture
+    if capture is None or capture.error is not None:
+        return CaseScore(manifest.name, case.id, (), UNFINISHED if capture is None else capture.error)
     captured = Captured(visit.folder, manifest.interaction.max_dom_bytes)
+    # What was typed, as captured pages show it.
+    case = replace(case, input=redactor.text(case.input))
     found = score_case(manifest.name, case, captured, manifest.observability)
-    fetch_error = None if visit.capture is None else visit.capture.fetch_error
+    fetch_error = capture.fetch_error
     return found if fetch_error is None else replace(found, error=f"observability: {fetch_error}")

@@ -24,7 +24,7 @@ from pytest_mcpeval.kinds.agent.fields import (
     Value,
     Variable,
 )
-from pytest_mcpeval.kinds.agent.spec import EvidenceKind, HostPolicy
+from pytest_mcpeval.kinds.agent.spec import EvidenceKind, HostPolicy, PageHostPolicy
 from pytest_mcpeval.loading.schema import Expected
 
 API_VERSION = "agentevaluator/v1"
@@ -59,6 +59,7 @@ class AccessModel(_Model):
 
     url: FilledUrl
     auth: Annotated[BearerModel | BasicModel, Field(discriminator="type")] | None = None
+    host_policy: PageHostPolicy | None = None
 
 
 class ActionModel(_Model):

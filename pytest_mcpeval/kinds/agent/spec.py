@@ -11,6 +11,7 @@ from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.base import Suite
 
 HostPolicy = Literal["https_only", "insecure_loopback_only"]
+PageHostPolicy = Literal["any", "same_host"]
 EvidenceKind = Literal["tool_calls", "routing_decisions", "step_count"]
 
 AssertionKind = Literal[
@@ -46,11 +47,13 @@ ASSERTION_KINDS: tuple[AssertionKind, ...] = (
 class Access:
     """The page of the agent, and who is logged in there.
 
-    ``url`` and the ``session_id`` of a trace backend may hold ``{case_id}`` and ``{run_id}``.
+    ``url`` and the ``session_id`` of a trace backend may hold ``{case_id}`` and ``{run_id}``. ``host_policy``
+    says on which hosts a page may be captured.
     """
 
     url: str
     auth: Auth | None = None
+    host_policy: PageHostPolicy = "any"
 
 
 @dataclass(frozen=True)
