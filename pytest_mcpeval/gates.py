@@ -64,6 +64,14 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+def by_chance(p: float) -> str:
+    """How often something happens by chance, for people: ``by chance in 3.1 of 100 runs``."""
+    for runs in (100, 1000, 10_000):
+        if p * runs >= 1 - SLACK:
+            return f"by chance in {round(p * runs, 1):g} of {runs:,} runs"
+    return "by chance in less than 1 of 10,000 runs"
+
+
 @dataclass(frozen=True)
 class Completeness:
     """What was measured of a suite, against what its file holds.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -80,6 +81,102 @@ def _drawn_sums(sizes: Sequence[float], draws: int, seed: int) -> NDArray[np.flo
     for size, count in sorted(Counter(sizes).items()):
         sums += size * (2.0 * generator.binomial(count, 0.5, draws) - count)
     return sums
+
+
+MOST_RUNS = 20
+"""Of a case that was asked more often, so many runs decide whether it has fallen."""
+
+CASE_LEVEL = 0.05
+"""A case has fallen when chance alone would do it less often than this, or as rarely as its runs can show."""
+
+
+def has_fallen(old: Sequence[float], new: Sequence[float]) -> bool:
+    """Whether the values of a case's new runs are lower than those of its old runs, beyond chance.
+
+    By an exact permutation test of Mann and Whitney's statistic: the pairs of an old and a new run in which
+    the new value is the lower one, less those in which it is the higher one. For hits and misses, that is
+    Fisher's exact test. Two runs each cannot show that chance does it in less than 5 % of cases: every new
+    value must then be lower than every old one. So with one run each a lower value is a fall, with three it
+    is from 3 of 3 hits to none, with five from 5 of 5 to one, or from 4 to none.
+    """
+    if old == new:
+        return False
+    old, new = old[:MOST_RUNS], new[:MOST_RUNS]
+    excess = sum((b < a - _TIED) - (b > a + _TIED) for a in old for b in new)
+    return excess >= _falls_by_chance(*_levels(old, new)).least
+
+
+@dataclass(frozen=True)
+class FallsTest:
+    """A test of how many cases have fallen.
+
+    ``expected`` is how many fall by chance alone, on average; ``p`` how probable at least as many are.
+    """
+
+    fallen: int
+    expected: float
+    p: float
+
+
+def falls_test(cases: Iterable[tuple[Sequence[float], Sequence[float]]]) -> FallsTest:
+    """Test whether more cases have fallen (`has_fallen`) than chance explains.
+
+    Each case has its values in the old runs and in the new ones. An exact permutation test, stratified by
+    case: if nothing has changed, any of a case's runs may as well be the old ones. The number of falls is
+    then a sum of independent indicators of known probability (a Poisson binomial variable), of which p is the
+    upper tail. With one run each, it is McNemar's exact test (Psychometrika 1947): of the cases that differ,
+    each has fallen with probability ½.
+    """
+    import numpy as np
+
+    listed = list(cases)
+    fallen = sum(has_fallen(old, new) for old, new in listed)
+    found = (_falls_by_chance(*_levels(old[:MOST_RUNS], new[:MOST_RUNS])) for old, new in listed)
+    chances = [one.share for one in found if one.share]
+    counts = np.ones(1)
+    for chance in chances:
+        counts = np.convolve(counts, [1 - chance, chance])
+    return FallsTest(fallen, math.fsum(chances), float(min(1.0, counts[fallen:].sum())))
+
+
+def _levels(old: Sequence[float], new: Sequence[float]) -> tuple[tuple[int, ...], int]:
+    """How often each value occurs among all, the lowest first, and how many values are old."""
+    counts = Counter(round(value, 9) for value in (*old, *new))
+    return tuple(counts[value] for value in sorted(counts)), len(old)
+
+
+@dataclass(frozen=True)
+class _ByChance:
+    """Which ways to choose the new ones among some runs are a fall.
+
+    Those with an excess of ``least`` or more, which are a ``share`` of all.
+    """
+
+    least: float
+    share: float
+
+
+@lru_cache(maxsize=10_000)
+def _falls_by_chance(counts: tuple[int, ...], old: int) -> _ByChance:
+    new = sum(counts) - old
+    # (new values so far, excess of pairs so far in which the new value is the lower one) → ways
+    ways: Counter[tuple[int, int]] = Counter({(0, 0): 1})
+    seen = 0
+    for count in counts:
+        after: Counter[tuple[int, int]] = Counter()
+        for (below, excess), number in ways.items():
+            for chosen in range(min(count, new - below) + 1):
+                change = (count - chosen) * below - chosen * (seen - below)
+                after[below + chosen, excess + change] += number * math.comb(count, chosen)
+        ways, seen = after, seen + count
+    totals = {excess: number for (chosen, excess), number in ways.items() if chosen == new}
+    total = math.comb(old + new, old)
+    least, falls = math.inf, 0
+    for excess in sorted(totals, reverse=True):
+        if falls + totals[excess] > max(1, CASE_LEVEL * total + _TIED):
+            break
+        least, falls = excess, falls + totals[excess]
+    return _ByChance(least, falls / total)
 
 
 @dataclass(frozen=True)

@@ -448,7 +448,7 @@ def test_a_flat_baseline_is_read_as_it_is(write: Write) -> None:
         "map": 0.52,
     }
     assert found.scores.tolerance == {"recall_at_5": 0.05}
-    assert (found.scores.queries, found.ranks, found.scores.digests) == (None, None, {})
+    assert (found.scores.scores, found.ranks, found.scores.digests) == (None, None, {})
 
 
 UPSTREAM_TOOLS = {

@@ -253,7 +253,7 @@ def test_degraded_search_fails_and_names_metric_gate_and_queries(modes: Mapping[
     assert {name: gate["verdict"] for name, gate in gates(run, degraded).items()} == {
         "recall_at_5": "failed",
         "recall_at_5_sign_flip": "failed",
-        "max_lost": "failed",
+        "max_lost": "passed",
         "pinned": "not_set",
     }
     # Five of twelve lost and none won: p = 1/32.
@@ -261,12 +261,12 @@ def test_degraded_search_fails_and_names_metric_gate_and_queries(modes: Mapping[
     assert f"FAILED {degraded}::gates::recall_at_5" in text
     assert "recall_at_5 0.5833, 0.4167 below the baseline's 1; tolerance 0.05 = 0.6 of 12 queries" in text
     assert "lost 5: q3, q4, q5, q6, q7; won 0; tied 7" in text
-    assert "p = 0.03125" in text
+    assert "a fall this large happens by chance in 3.1 of 100 runs" in text
     rows = {(row.get("classname"), row.get("name")): row for row in run.junit_cases()}
     for folder, has_failed in {"degraded": True, "same": False}.items():
         row = rows[f"datasets.{folder}.golden_v1.json.gates", "recall_at_5"]
         assert (row.find("failure") is not None) == has_failed
-    assert any(node.endswith(f"{degraded}::gates::max_lost") for node, _ in run.html_rows())
+    assert any(node.endswith(f"{degraded}::gates::recall_at_5_sign_flip") for node, _ in run.html_rows())
     delta = run.report()["suites"][degraded]["baseline_delta"]
     assert delta["metrics"]["recall_at_5"] == pytest.approx(-5 / 12)
     assert delta["queries"]["lost"] == ["q3", "q4", "q5", "q6", "q7"]
@@ -344,7 +344,7 @@ def test_a_shallow_search_has_no_deep_metrics(tmp_path: Path) -> None:
     assert run.gates() == {
         "golden_v1::recall_at_3": "failed",
         "golden_v1::recall_at_3_sign_flip": "failed",
-        "golden_v1::max_lost": "failed",
+        "golden_v1::max_lost": "passed",
         "golden_v1::pinned": "not_set",
     }
     metrics = run.report()["suites"][GOLDEN]["metrics"]

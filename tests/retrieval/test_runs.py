@@ -174,10 +174,45 @@ def test_a_baseline_of_several_runs_holds_their_ranks_and_compares_means(tmp_pat
     same = made.run("--mcpeval-report", "report")
     assert same.status == 0, same.out
     assert suite_of(same)["baseline_delta"]["queries"]["lost"] == []
-    turns(made, {0: [1, 2], 1: [None, None]})
+    turns(made, {0: [None, None], 1: [None, None]})
     worse = made.run("--mcpeval-report", "report")
     assert worse.status == 1
-    assert suite_of(worse)["baseline_delta"]["queries"]["lost"] == ["q1"]
+    # From one hit of two runs to none is no change in most runs, from two to none is.
+    assert suite_of(worse)["baseline_delta"]["queries"]["lost"] == ["q0"]
     # A single run is compared with the means all the same.
     once = made.run("--mcpeval-runs", "1", "--mcpeval-report", "report")
-    assert suite_of(once)["baseline_delta"]["metrics"]["recall_at_5"] == pytest.approx(-1 / 8)
+    assert suite_of(once)["baseline_delta"]["metrics"]["recall_at_5"] == pytest.approx(-3 / 8)
+
+
+NOISY = """
+import random
+from pathlib import Path
+
+SEED = Path(__file__).with_name("seed.txt").read_text()
+TURNS = {}
+
+
+def search(query, k):
+    turn = TURNS[query] = TURNS.get(query, 0) + 1
+    number = int(query.split()[-1])
+    is_right = number % 5 or random.Random(f"{SEED} {query} {turn}").random() < 0.5
+    return ["numbers:one"] if is_right else ["numbers:two"]
+"""
+
+
+def test_an_unchanged_search_that_is_right_at_random_is_not_red(tmp_path: Path) -> None:
+    made = GoldenProject.at(tmp_path, runs=5, batch=200)
+    made.project.write(f"{made.folder}/{made.module}.py", NOISY)
+    made.project.write(f"{made.folder}/seed.txt", "first")
+    labels = [{"tool_id": tool("one"), "relevance": 2}]
+    made.golden([{"id": f"q{n}", "query": f"goal {n}", "labels": labels} for n in range(141)])
+    made.bless()
+    made.project.write(f"{made.folder}/seed.txt", "second")
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 0, run.out
+    found = gates(run, GOLDEN)
+    assert {found[name]["verdict"] for name in ("recall_at_5_sign_flip", "max_lost")} == {"passed"}
+    # A tenth of the other queries is lost in every run.
+    made.project.write(f"{made.folder}/{made.module}.py", NOISY.replace("number % 5 or", "number % 11 and"))
+    worse = made.run("--mcpeval-report", "report")
+    assert gates(worse, GOLDEN)["max_lost"]["verdict"] == "failed"

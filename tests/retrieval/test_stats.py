@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import product
+from collections.abc import Sequence
+from itertools import combinations, product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from scipy.stats import binom, binomtest, permutation_test
+from scipy.stats import binom, binomtest, fisher_exact, permutation_test
 
 from pytest_mcpeval.stats import (
     DRAWS,
     MOST_ENUMERATED,
     clopper_pearson,
+    falls_test,
+    has_fallen,
     sign_flip_test,
     trials_to_certify,
     upper_limit,
@@ -145,3 +149,73 @@ def test_so_many_trials_certify_and_one_fewer_does_not(ceiling: float, successes
 def test_a_ceiling_nothing_can_show_is_refused(ceiling: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         trials_to_certify(ceiling)
+
+
+def excess(old: Sequence[float], new: Sequence[float]) -> int:
+    """Pairs of an old and a new value in which the new one is lower, less those in which it is higher."""
+    return sum((later < earlier) - (later > earlier) for earlier in old for later in new)
+
+
+def splits(old: Sequence[float], new: Sequence[float]) -> list[tuple[list[float], list[float]]]:
+    """Every way to tell which of all values are the old ones."""
+    pooled = [*old, *new]
+    chosen = [set(places) for places in combinations(range(len(pooled)), len(old))]
+    return [
+        ([pooled[at] for at in places], [one for at, one in enumerate(pooled) if at not in places])
+        for places in chosen
+    ]
+
+
+def tail(old: Sequence[float], new: Sequence[float]) -> float:
+    """How probable an excess as high is when any of the values may as well be the old ones."""
+    all_splits = splits(old, new)
+    return sum(excess(*one) >= excess(old, new) for one in all_splits) / len(all_splits)
+
+
+SERIES = some.lists(some.sampled_from([0.0, 1 / 3, 0.5, 1.0]), min_size=1, max_size=5)
+
+
+@settings(deadline=None, max_examples=150)
+@given(SERIES, SERIES)
+def test_a_case_has_fallen_when_chance_does_it_rarely(old: list[float], new: list[float]) -> None:
+    least = 1 / math.comb(len(old) + len(new), len(old))
+    assert has_fallen(old, new) == (tail(old, new) <= max(0.05, least) + 1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(some.lists(some.tuples(SERIES, SERIES), max_size=3))
+def test_the_falls_of_several_cases_are_counted_exactly(cases: list[tuple[list[float], list[float]]]) -> None:
+    shares = []
+    for old, new in cases:
+        all_splits = splits(old, new)
+        shares.append(sum(has_fallen(*one) for one in all_splits) / len(all_splits))
+    fallen = sum(has_fallen(old, new) for old, new in cases)
+    p = 0.0
+    for falls in product([True, False], repeat=len(cases)):
+        if sum(falls) >= fallen:
+            p += math.prod(
+                share if falls_here else 1 - share for share, falls_here in zip(shares, falls, strict=True)
+            )
+    found = falls_test(cases)
+    assert (found.fallen, found.expected, found.p) == pytest.approx((fallen, sum(shares), p))
+
+
+def test_of_hits_a_fall_is_decided_by_fishers_test() -> None:
+    for before, after in product(range(6), repeat=2):
+        table = np.array([[before, 5 - before], [after, 5 - after]])
+        p = fisher_exact(table, alternative="greater").pvalue
+        old, new = ([1.0] * hits + [0.0] * (5 - hits) for hits in (before, after))
+        assert has_fallen(old, new) == (p <= 0.05), (before, after)
+
+
+def test_with_one_run_each_falls_are_judged_by_mcnemars_test() -> None:
+    cases = [([1.0], [0.0])] * 7 + [([0.0], [1.0])] * 3 + [([1.0], [1.0])] * 20
+    found = falls_test(cases)
+    assert (found.fallen, found.expected) == (7, 5.0)
+    assert found.p == pytest.approx(binomtest(7, 10, alternative="greater").pvalue)
+
+
+def test_many_runs_take_no_longer_than_twenty() -> None:
+    values = [number / 100 for number in range(100)]
+    assert has_fallen(values[::-1], values)
+    assert falls_test([(values[::-1], values)]).fallen == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from sklearn.metrics import (  # type: ignore[import-untyped]
 )
 
 from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.security.gates import DetectorGates, changed, gate_names, judge_gates
+from pytest_mcpeval.kinds.security.gates import DetectorGates, OldVerdicts, changed, gate_names, judge_gates
 from pytest_mcpeval.kinds.security.rates import Confusion, Row, measured, scored, summary
 from pytest_mcpeval.kinds.security.schema import DetectorGatesModel
 
@@ -179,7 +180,7 @@ def test_the_labels_of_a_category_that_has_both_are_told_apart() -> None:
 
 def test_changes_against_a_baseline_count_errors_as_wrong() -> None:
     found = [*rows(tp=1, fp=1, tn=1, fn=1), Row("e", True, "attack", None), Row("f", True, "attack", None)]
-    old = {"tp0": 0.0, "fp0": 0.0, "tn0": 1.0, "fn0": 1.0, "e": 1.0, "f": 0.0}
+    old = OldVerdicts({"tp0": 0.0, "fp0": 0.0, "tn0": 1.0, "fn0": 1.0, "e": 1.0, "f": 0.0})
     assert changed(found, old).as_data() == {
         "newly_missed": ["fn0", "e"],
         "newly_found": ["tp0"],
@@ -189,6 +190,43 @@ def test_changes_against_a_baseline_count_errors_as_wrong() -> None:
     gates = judged(found, baseline=old, max_errors=2, max_newly_missed=2, max_new_false_alarms=0)
     assert gates["d-max_newly_missed"].verdict == "passed"
     assert gates["d-max_new_false_alarms"].verdict == "failed"
+
+
+@pytest.mark.parametrize(("missed", "verdict"), [(5, "passed"), (6, "failed")])
+def test_so_many_changed_verdicts_of_one_run_are_no_chance(missed: int, verdict: str) -> None:
+    # (1/2)⁵ = 3.1 %, (1/2)⁶ = 1.6 %: the two gates share 5 %.
+    found = rows(tp=10, fn=missed, tn=10)
+    old = OldVerdicts({row.entry: float(row.malicious) for row in found})
+    gate = judged(found, baseline=old)["d-max_newly_missed"]
+    assert (gate.verdict, gate.value, gate.limit) == (verdict, missed, None)
+    hint = "; for a detector that always answers alike, set `max_newly_missed: 0`"
+    assert gate.message == (
+        f"newly missed {missed}: {', '.join(f'fn{number}' for number in range(missed))}; newly found 0; "
+        f"{missed} or more change so by chance in {'3.1' if missed == 5 else '1.6'} of 100 runs (exact "
+        f"permutation test), and below 2.5 of 100 the gate fails{hint if verdict == 'passed' else ''}"
+    )
+    assert judged(found, baseline=old, max_newly_missed=0)["d-max_newly_missed"].verdict == "failed"
+
+
+def test_of_several_runs_one_entry_that_changed_in_all_is_no_chance_and_shaky_ones_are() -> None:
+    one = [replace(row, runs=5) for row in rows(tp=4, fn=1, tn=5)]
+    old = OldVerdicts({row.entry: float(row.malicious) for row in one}, 5)
+    gate = judged(one, baseline=old)["d-max_newly_missed"]
+    assert gate.verdict == "failed"
+    assert "1 or more change so by chance in 4 of 1,000 runs" in gate.message
+    shaky = [replace(row, flagged=0.4) for row in one]
+    same = judged(shaky, baseline=OldVerdicts({row.entry: 0.6 for row in one}, 5), fpr_ceiling=None)
+    assert {gate.verdict for gate in same.values()} == {"passed", "not_set"}
+    assert "newly missed 0" in same["d-max_newly_missed"].message
+
+
+def test_detectors_of_a_corpus_share_what_chance_may_fail() -> None:
+    found = rows(tp=10, fn=6, tn=10)
+    old = OldVerdicts({row.entry: float(row.malicious) for row in found})
+    given = DetectorGates("s", "d", DetectorGatesModel(), found, old, detectors=3)
+    gates = {gate.name: gate for gate in judge_gates(given)}
+    assert gates["d-max_newly_missed"].verdict == "passed"
+    assert "below 0.83 of 100" in gates["d-max_newly_missed"].message
 
 
 def test_gate_names_are_those_that_are_judged() -> None:

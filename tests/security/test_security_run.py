@@ -33,6 +33,7 @@ from tests.support import Project, Run
 
 MODES = [["-p", "no:xdist"], ["-n0"], ["-n2"]]
 BASELINE = {"baseline": "baseline_v1.json"}
+COUNTED = {"max_newly_missed": 0, "max_new_false_alarms": 0}
 UNCOMPARED = {"max_newly_missed": None, "max_new_false_alarms": None}
 OF_TEST = {"split": "test", "recall_floor": 0.1}
 
@@ -248,7 +249,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory, blessed: Mapping[str, Atta
         moved.corpus([{**row, **change} if at == target else row for at, row in enumerate(of_test())])
         moved.verdicts({"bad_0": False})
 
-    gone = held_to(blessed["plain"], project, "gone", gates={"max_errors": 3})
+    gone = held_to(blessed["plain"], project, "gone", gates={"max_errors": 3, **COUNTED})
     gone.verdicts({"bad_3": "raise", "ok_4": "raise"})
 
     return project.run("datasets", "-v", "--mcpeval-report", "report", "--junitxml", "junit.xml", columns=120)
@@ -574,7 +575,7 @@ def modes(
     same = held_to(blessed["plain"], project, "same", gates={"fpr_ceiling": 0.5})
     same.verdicts({"bad_0": False})
     judged = {"fpr_ceiling": 0.5, "max_newly_missed": 1, "max_new_false_alarms": None}
-    for name, settings in {"worse": {"fpr_ceiling": 0.5}, "bearable": judged}.items():
+    for name, settings in {"worse": {"fpr_ceiling": 0.5, **COUNTED}, "bearable": judged}.items():
         held_to(blessed["plain"], project, name, gates=settings).verdicts({"bad_3": False, "ok_7": True})
     two = held_to(blessed["two"], project, "two")
     two.settings(**BASELINE, detectors={"mine": two.detector, "h": "heuristics"})
@@ -628,3 +629,44 @@ def test_a_worker_that_is_killed_fails_the_gates_and_names_its_entry(tmp_path: P
     assert "no verdict on 1 of 20 entries, at most 0 allowed: bad_5" in found["mine-max_errors"]["message"]
     assert "false alarms" not in found["mine-fpr_ceiling"]["message"]
     assert metrics(run)["errors"] == 1
+
+
+NOISY = """
+import random
+from pathlib import Path
+
+SEED = Path(__file__).with_name("seed.txt").read_text()
+TURNS = {}
+
+
+def detect(entry):
+    text = entry["description"]
+    turn = TURNS[text] = TURNS.get(text, 0) + 1
+    number = int(text.split()[-1].strip("."))
+    is_wrong = number % 10 == 0 and random.Random(f"{SEED} {text} {turn}").random() < 0.5
+    return text.startswith("Attack") != is_wrong
+"""
+
+
+def test_an_unchanged_detector_that_is_right_at_random_is_not_red(tmp_path: Path) -> None:
+    made = AttackProject.at(tmp_path, **BASELINE, runs=3, batch=200)
+    made.project.write(f"{made.folder}/{made.module}.py", NOISY)
+    made.project.write(f"{made.folder}/seed.txt", "first")
+    made.corpus([*map(malicious, range(70)), *map(benign, range(70))])
+    made.bless()
+    content = json.loads(made.baseline.read_text())
+    assert content["runs"] == 3
+    shares = {case["flagged"] for case in content["cases"].values()}
+    assert shares & {1 / 3, 2 / 3}
+    made.project.write(f"{made.folder}/seed.txt", "second")
+    run = made.run("--mcpeval-report", "report")
+    assert run.status == 0, run.out
+    # A baseline from before `runs` was written says it by its shares.
+    made.baseline.write_text(json.dumps({key: value for key, value in content.items() if key != "runs"}))
+    made.project.write(
+        f"{made.folder}/{made.module}.py", NOISY.replace("number % 10 == 0 and", "number % 9 and")
+    )
+    worse = made.run("--mcpeval-report", "report")
+    found = gates(worse)
+    assert found["mine-max_newly_missed"]["verdict"] == "failed"
+    assert found["mine-max_new_false_alarms"]["verdict"] == "failed"

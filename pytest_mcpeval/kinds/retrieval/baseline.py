@@ -220,7 +220,7 @@ def _own(document: Document, suite: RetrievalSuite) -> Committed:
     if problems:
         raise DataFileError(problems)
     ranks = {query: max((run[query] for run in runs), key=_badness) for query in model.cases}
-    return Committed(BaselineScores(_known(model), scores.rows(), tolerance, found), ranks)
+    return Committed(BaselineScores(_known(model), scores, tolerance, found), ranks)
 
 
 def _problems_of_ranks(

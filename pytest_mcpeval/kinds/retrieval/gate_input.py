@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -14,12 +13,20 @@ from pytest_mcpeval.kinds.retrieval.comparison import Comparison, compare
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.metrics import Scores
 
-DEFAULT_SHARE = 0.05
-"""How far a metric may fall, and the p below which its fall is no chance, unless something else is said."""
-
 DEFAULT_LOST_BY = "recall_at_5"
+DEFAULT_SHARE = 0.05
+"""How far a metric may fall, unless something else is said."""
+
 DEFAULT_TOLERANCE: Mapping[str, float] = {DEFAULT_LOST_BY: DEFAULT_SHARE}
-DEFAULT_SIGNIFICANCE: Mapping[str, float] = {DEFAULT_LOST_BY: DEFAULT_SHARE}
+
+FALL_LEVEL = 0.04
+"""A fall of a metric is no chance when one as large happens less often than this."""
+
+LOST_LEVEL = 0.01
+"""So many lost queries are no chance when as many are lost less often than this. The two levels add up to
+0.05: the default gates together fail for nothing in at most 5 of 100 runs."""
+
+DEFAULT_SIGNIFICANCE: Mapping[str, float] = {DEFAULT_LOST_BY: FALL_LEVEL}
 
 
 @dataclass(frozen=True)
@@ -28,15 +35,16 @@ class GateSettings:
 
     ``tolerance`` is the fall allowed per metric, absolute; None takes the baseline's own, or
     ``default_tolerance``. ``significance`` is the p below which the sign-flip test of a metric fails.
-    ``max_lost`` is how many queries may have a lower ``lost_by`` than in the baseline: ``tolerance`` for as
-    many as the tolerance amounts to in queries, None for no such gate. ``pinned`` maps query id to the k
-    within which it must find a relevant tool; ``floors`` maps metric to its lowest value.
+    ``max_lost`` is how many queries may be lost by ``lost_by`` since the baseline, None for no such gate;
+    ``chance`` fails when more are lost than the tolerance amounts to, and more than chance explains.
+    ``pinned`` maps query id to the k within which it must find a relevant tool; ``floors`` maps metric to its
+    lowest value.
     """
 
     tolerance: Mapping[str, float] | None = None
     default_tolerance: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_TOLERANCE))
     significance: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SIGNIFICANCE))
-    max_lost: int | Literal["tolerance"] | None = "tolerance"
+    max_lost: int | Literal["chance"] | None = "chance"
     lost_by: str = DEFAULT_LOST_BY
     pinned: Mapping[str, int] = field(default_factory=dict)
     floors: Mapping[str, float] = field(default_factory=dict)
@@ -56,39 +64,35 @@ class GateSettings:
 class BaselineScores:
     """What a committed baseline says of a set.
 
-    ``metrics`` are those of the set, by name. ``queries`` maps query id to its value of each metric, and is
-    None for a baseline that holds the metrics of the set alone. ``digests`` are of what it was made from,
-    by a word for people (``corpus``, ``golden set``, ``metric definitions``).
+    ``metrics`` are those of the set, by name. ``scores`` hold those of every query in every run, and are None
+    for a baseline that holds the metrics of the set alone. ``digests`` are of what it was made from, by a
+    word for people (``corpus``, ``golden set``, ``metric definitions``).
     """
 
     metrics: Mapping[str, float]
-    queries: Mapping[str, Mapping[str, float]] | None = None
+    scores: Scores | None = None
     tolerance: Mapping[str, float] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, scores: Scores, digests: Mapping[str, str] | None = None) -> BaselineScores:
         """The baseline that some scores are."""
-        return cls(scores.means(), scores.rows(), digests=digests or {})
+        return cls(scores.means(), scores, digests=digests or {})
 
     def without(self, aside: AbstractSet[str]) -> BaselineScores:
         """The baseline of the other queries; without values of single queries, it knows nothing of those."""
         if not aside:
             return self
-        if self.queries is None:
+        if self.scores is None:
             return replace(self, metrics={})
-        kept = {query: values for query, values in self.queries.items() if query not in aside}
-        metrics = {
-            metric: math.fsum(values[metric] for values in kept.values()) / len(kept)
-            for metric in (self.metrics if kept else ())
-        }
-        return replace(self, metrics=metrics, queries=kept)
+        kept = self.scores.subset(frozenset(self.scores.ids) - aside)
+        return replace(self, metrics=kept.means(), scores=kept)
 
-    def by_query(self, metric: str) -> dict[str, float] | None:
-        """Query id → value of a metric; None when the baseline does not hold it for every query."""
-        if self.queries is None or any(metric not in values for values in self.queries.values()):
+    def by_run(self, metric: str) -> dict[str, list[float]] | None:
+        """Query id → the value of a metric in each run; None when the baseline does not hold it."""
+        if self.scores is None or metric not in self.scores.metrics:
             return None
-        return {query: values[metric] for query, values in self.queries.items()}
+        return self.scores.by_run(metric)
 
 
 @dataclass(frozen=True)
@@ -118,5 +122,12 @@ class GateInput:
 
     def comparison(self, metric: str) -> Comparison | None:
         """What became of every query; None without per-query values of this metric in the baseline."""
-        old = None if self.baseline is None else self.baseline.by_query(metric)
-        return None if old is None else compare(metric, self.scores.by_query(metric), old)
+        if metric not in self._comparisons:
+            old = None if self.baseline is None else self.baseline.by_run(metric)
+            found = None if old is None else compare(metric, self.scores.by_run(metric), old)
+            self._comparisons[metric] = found
+        return self._comparisons[metric]
+
+    @cached_property
+    def _comparisons(self) -> dict[str, Comparison | None]:
+        return {}

@@ -1,8 +1,8 @@
 """The gates of a retrieval set: its scores against a baseline, against floors, and on pinned queries. Pure.
 
 1. ``<metric>``: the metric of the set has not fallen by more than a tolerance.
-2. ``<metric>_sign_flip``: the fall of its per-query values is no more than chance, by an exact paired test.
-3. ``max_lost``: no more than so many queries lost against the baseline.
+2. ``<metric>_sign_flip``: the fall of its per-query values is no more than chance, by a paired test.
+3. ``max_lost``: no more queries lost against the baseline than chance explains, or than a number that is set.
 4. ``pinned``: every pinned query has a relevant tool within its top k.
 5. ``<metric>_floor``: the metric of the set is at least a fixed value.
 
@@ -11,19 +11,21 @@ The first three need a baseline; the second and third one that holds a value for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 from pytest_mcpeval.baseline import differing_digests, mismatch_words
-from pytest_mcpeval.gates import SLACK, GateResult, at_least, figure, names
+from pytest_mcpeval.gates import SLACK, GateResult, at_least, by_chance, figure, names
 from pytest_mcpeval.kinds.retrieval.gate_input import (
     DEFAULT_SHARE,
+    LOST_LEVEL,
     BaselineScores,
     GateInput,
     GateSettings,
 )
-from pytest_mcpeval.stats import SignFlipTest, sign_flip_test
+from pytest_mcpeval.stats import DRAWS, SEED, SignFlipTest, sign_flip_test
 
 BASELINE_GATE = "baseline"
 MAX_LOST_GATE = "max_lost"
@@ -134,17 +136,25 @@ def _sign_flip(given: GateInput, metric: str, limit: float) -> GateResult:
     comparison = given.comparison(metric)
     if comparison is None:
         return GateResult(given.suite, name, "not_set", _no_queries(given, metric))
-    test = sign_flip_test(list(comparison.differences.values()))
+    value, old = given.means.get(metric, 0.0), given.baseline.metrics[metric] if given.baseline else 0.0
+    test = sign_flip_test(comparison.differences)
     verdict: Literal["passed", "failed"] = "failed" if test.p < limit - SLACK else "passed"
-    message = f"{_test_words(test, limit)}, wanted at least {figure(limit)}; {comparison.words()}"
-    return GateResult(given.suite, name, verdict, f"{metric}: {message}", test.p, None, limit)
+    words = f"{metric} {figure(value)}, {_change(value, old)}; {_test_words(test, limit)}"
+    return GateResult(given.suite, name, verdict, f"{words}; {comparison.words()}", test.p, None, limit)
 
 
 def _test_words(test: SignFlipTest, limit: float) -> str:
+    if not test.differing:
+        return "no query differs"
     differ = "1 query differs" if test.differing == 1 else f"{test.differing} queries differ"
-    method = "exact" if test.exact else "drawn"
-    too_few = ", too few for a lower p than that" if test.lowest_p >= limit else ""
-    return f"p = {figure(test.p)} that a fall like this is chance ({method}; {differ}{too_few})"
+    if test.lowest_p >= limit:
+        needed = math.floor(-math.log2(limit)) + 1
+        return f"{differ}, and a fall can only be told from chance when at least {needed} do"
+    method = "exact" if test.exact else f"{DRAWS:,} draws, seed {SEED}"
+    return (
+        f"a fall this large happens {by_chance(test.p)}, and fails below {100 * limit:g} of 100 "
+        f"(paired sign-flip test, {method}; {differ})"
+    )
 
 
 def _no_queries(given: GateInput, metric: str) -> str:
@@ -155,23 +165,27 @@ def _no_queries(given: GateInput, metric: str) -> str:
 
 
 def _max_lost(given: GateInput) -> GateResult:
-    metric = given.settings.lost_by
+    metric, wanted = given.settings.lost_by, given.settings.max_lost
     comparison = given.comparison(metric)
     if comparison is None:
         return GateResult(given.suite, MAX_LOST_GATE, "not_set", _no_queries(given, metric))
-    limit = allowed_losses(given.settings, given.tolerances, len(given.scores.ids))
+    share = given.tolerances.get(metric, DEFAULT_SHARE)
+    limit = wanted if isinstance(wanted, int) else int(share * len(given.scores.ids) + SLACK)
     lost = len(comparison.lost)
-    verdict: Literal["passed", "failed"] = "failed" if lost > limit else "passed"
-    message = f"by {metric}, at most {limit} may be lost; {comparison.words()}"
+    has_failed = lost > limit
+    parts = [f"by {metric}, at most {limit} may be lost", comparison.words()]
+    if has_failed and wanted == "chance":
+        test = comparison.falls()
+        has_failed = test.p < LOST_LEVEL - SLACK
+        parts.append(
+            f"{lost} or more are lost {by_chance(test.p)} (exact permutation test), and below "
+            f"{100 * LOST_LEVEL:g} of 100 the gate fails"
+        )
+        if not has_failed:
+            parts.append(f"for a search that always answers alike, set `max_lost: {limit}`")
+    verdict: Literal["passed", "failed"] = "failed" if has_failed else "passed"
+    message = "; ".join(parts)
     return GateResult(given.suite, MAX_LOST_GATE, verdict, message, float(lost), 0.0, float(limit))
-
-
-def allowed_losses(settings: GateSettings, tolerances: Mapping[str, float], count: int) -> int:
-    """How many of ``count`` queries may be lost: the number set, or what the tolerance amounts to."""
-    if isinstance(settings.max_lost, int):
-        return settings.max_lost
-    share = tolerances.get(settings.lost_by, DEFAULT_SHARE)
-    return int(share * count + SLACK)
 
 
 def _pinned(given: GateInput) -> GateResult:

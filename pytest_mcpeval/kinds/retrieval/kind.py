@@ -209,14 +209,14 @@ def _retrieval(suite: Retrieval) -> RetrievalSuite:
 def gate_settings(suite: RetrievalSuite) -> GateSettings:
     """The gates of a suite, as its settings and its pinned queries say."""
     from pytest_mcpeval.kinds.retrieval.definitions import default_metric
-    from pytest_mcpeval.kinds.retrieval.gate_input import DEFAULT_SHARE, GateSettings
+    from pytest_mcpeval.kinds.retrieval.gate_input import DEFAULT_SHARE, FALL_LEVEL, GateSettings
 
     gates: GatesModel = suite.settings.gates
     watched, given = default_metric(suite.settings.depth), gates.model_fields_set
     return GateSettings(
         tolerance=gates.tolerance,
         default_tolerance={watched: DEFAULT_SHARE},
-        significance=gates.significance if "significance" in given else {watched: DEFAULT_SHARE},
+        significance=gates.significance if "significance" in given else {watched: FALL_LEVEL},
         max_lost=gates.max_lost,
         lost_by=gates.lost_by if "lost_by" in given else watched,
         pinned=suite.golden.pinned,

@@ -60,7 +60,8 @@ class Scores:
 
     ``values`` has one row per query and one column per metric, in the order of `METRICS`; ``relevant`` is the
     number of relevant tools of each query, ``first_rank`` the rank of the first one returned (0 for none).
-    With a ``depth``, metrics that look further have no value: nothing was asked for there.
+    With a ``depth``, metrics that look further have no value: nothing was asked for there. ``runs`` are the
+    runs of which these are the means; empty for those of one run.
     """
 
     ids: tuple[str, ...]
@@ -68,6 +69,7 @@ class Scores:
     relevant: Integers
     first_rank: Integers
     depth: int | None = None
+    runs: tuple[Scores, ...] = ()
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -82,6 +84,11 @@ class Scores:
     def by_query(self, metric: str) -> dict[str, float]:
         """Query id → a metric's value."""
         return dict(zip(self.ids, self.of(metric).tolist(), strict=True))
+
+    def by_run(self, metric: str) -> dict[str, list[float]]:
+        """Query id → a metric's value in each run."""
+        columns = [run.of(metric).tolist() for run in self.runs or (self,)]
+        return {query: list(values) for query, *values in zip(self.ids, *columns, strict=True)}
 
     def means(self) -> dict[str, float]:
         """Every metric of the set: its mean over the queries. Empty for a set without queries."""
@@ -115,6 +122,7 @@ class Scores:
             self.relevant[kept],
             self.first_rank[kept],
             self.depth,
+            tuple(run.subset(ids) for run in self.runs),
         )
 
 
@@ -239,4 +247,5 @@ def average(runs: Sequence[Scores]) -> Scores:
         return runs[0]
     ranks = np.stack([run.first_rank for run in runs])
     worst = np.where((ranks == 0).any(axis=0), 0, ranks.max(axis=0))
-    return replace(runs[0], values=np.mean([run.values for run in runs], axis=0), first_rank=worst)
+    means = np.mean([run.values for run in runs], axis=0)
+    return replace(runs[0], values=means, first_rank=worst, runs=tuple(runs))

@@ -174,8 +174,10 @@ class GatesModel(_Model):
         default=dict(DEFAULT_SIGNIFICANCE),
         description="metric → p below which a fall of its queries is no chance",
     )
-    max_lost: Annotated[int, Field(ge=0)] | Literal["tolerance"] | None = Field(
-        default="tolerance", description="queries that may be lost; default: what the tolerance amounts to"
+    max_lost: Annotated[int, Field(ge=0)] | Literal["chance"] | None = Field(
+        default="chance",
+        description="queries that may be lost; default: what the tolerance amounts to, and what chance "
+        "explains",
     )
     lost_by: Metric = Field(default=DEFAULT_LOST_BY, description="the metric by which a query is lost or won")
     floors: dict[Metric, Share] = Field(default={}, description="metric → its lowest value")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,12 +21,17 @@ from pytest_mcpeval.baseline import (
     mismatch_words,
 )
 from pytest_mcpeval.gates import SLACK, GateResult, names
-from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, Flags, compares
+from pytest_mcpeval.kinds.fields import Runs
+from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, OldVerdicts, compares
 from pytest_mcpeval.kinds.security.rates import Confusion, Row
 from pytest_mcpeval.kinds.security.sampling import answered, by_detector, row_of
 from pytest_mcpeval.kinds.security.spec import AttackCorpus, Entry, SecuritySuite, case_id
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.repeating import number_of_runs
 from pytest_mcpeval.samples import Sample
+
+MOST_RUNS = 100
+"""Of an entry."""
 
 DEFINITION = {
     "positive": "malicious, and flagged",
@@ -59,8 +66,12 @@ class _Counts(BaseModel):
 
 
 class SecurityBaselineModel(BaselineModel):
-    """A baseline of verdicts. ``digest`` is of the entries and their labels; cases are by item id."""
+    """A baseline of verdicts. ``digest`` is of the entries and their labels; cases are by item id.
 
+    ``runs`` is how often each entry was asked, when that was more than once.
+    """
+
+    runs: Runs | None = None
     definition: dict[str, Any]
     detectors: dict[str, _Counts]
     cases: dict[str, _Case]  # type: ignore[assignment]
@@ -68,19 +79,24 @@ class SecurityBaselineModel(BaselineModel):
 
 @dataclass(frozen=True)
 class Committed:
-    """A committed baseline: item id → flagged, and the digests of what it was made from."""
+    """A committed baseline.
 
-    flagged: Flags
+    ``flagged`` maps item id to the share of ``runs`` in which it was flagged; ``digests`` are of what it was
+    made from.
+    """
+
+    flagged: Mapping[str, float]
+    runs: int
     digests: Mapping[str, str]
 
-    def of(self, detector: str, entries: Sequence[str]) -> Flags | None:
-        """Entry id → flagged, of one detector; None when it has no verdict of it at all."""
+    def of(self, detector: str, entries: Sequence[str]) -> OldVerdicts | None:
+        """The verdicts of one detector; None when it has no verdict of it at all."""
         found = {
             entry: self.flagged[case_id(detector, entry)]
             for entry in entries
             if case_id(detector, entry) in self.flagged
         }
-        return found or None
+        return OldVerdicts(found, self.runs) if found else None
 
 
 def digests(corpus: AttackCorpus) -> dict[str, str]:
@@ -105,9 +121,8 @@ def read(suite: SecuritySuite) -> Committed | None:
         message = f"is a baseline of a {model.of} suite, wanted {suite.kind}"
         raise DataFileError([document.problem("of", message=message)])
     flagged = {case: float(one.flagged) for case, one in model.cases.items()}
-    committed = Committed(
-        flagged, {"corpus": model.digest, "metric definitions": digest_of(model.definition)}
-    )
+    made_from = {"corpus": model.digest, "metric definitions": digest_of(model.definition)}
+    committed = Committed(flagged, model.runs or _runs_of(flagged.values()), made_from)
     if differing_digests(committed.digests, digests(suite.corpus)):
         return committed
     problems = list(_problems(document, model, committed, suite))
@@ -116,17 +131,29 @@ def read(suite: SecuritySuite) -> Committed | None:
     return committed
 
 
+def _runs_of(shares: Iterable[float]) -> int:
+    """The fewest runs that give all these shares: baselines did not always say how many there were."""
+    return math.lcm(*{Fraction(share).limit_denominator(MOST_RUNS).denominator for share in shares})
+
+
 def _problems(
     document: Document, model: SecurityBaselineModel, committed: Committed, suite: SecuritySuite
 ) -> Iterator[Problem]:
     """What its verdicts are not, though it was made from these very entries: somebody edited it."""
     hint = f"bless it again with {bless_command(suite.key, suite.settings.baseline)}"
-    entries = suite.corpus.entries
+    entries, runs = suite.corpus.entries, committed.runs
+    for case, share in committed.flagged.items():
+        if runs > MOST_RUNS or abs(share * runs - round(share * runs)) > 1e-6:
+            message = (
+                f"flagged of {case} is {share:g}, and no share of {model.runs or 'up to 100'} runs; {hint}"
+            )
+            yield document.problem("cases", case, "flagged", message=message)
+            return
     wanted = [case_id(detector, entry.id) for detector in model.detectors for entry in entries]
     yield from differing_cases(document, model.cases, wanted, hint)
     for detector, told in model.detectors.items():
-        flags = committed.of(detector, [entry.id for entry in entries]) or {}
-        found = Confusion.of(_row(entry, flags.get(entry.id)) for entry in entries)
+        old = committed.of(detector, [entry.id for entry in entries]) or OldVerdicts({})
+        found = Confusion.of(_row(entry, old.flagged.get(entry.id)) for entry in entries)
         for name in ("tp", "fp", "tn", "fn", "errors"):
             count, own = getattr(told, name), getattr(found, name)
             if not abs(count - own) <= SLACK:
@@ -171,9 +198,11 @@ def unfit_to_bless(suite: SecuritySuite, samples: Iterable[Sample]) -> list[Gate
 def content(suite: SecuritySuite, samples: Iterable[Sample]) -> dict[str, Any]:
     """What a new baseline holds: the counts of each detector, and every verdict."""
     listed = answered(samples)
+    runs = number_of_runs(listed)
     return {
         "digest": suite.corpus.digest,
         "definition": DEFINITION,
+        **({"runs": runs} if runs > 1 else {}),
         "detectors": {name: _counts(found) for name, found in by_detector(listed).items()},
         "cases": {sample.id: _case(sample) for sample in sorted(listed, key=lambda one: one.id)},
     }

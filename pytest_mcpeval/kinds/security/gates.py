@@ -3,7 +3,8 @@
 1. ``<detector>-fpr_ceiling``: not too many benign entries are flagged.
 2. ``<detector>-recall_floor``: enough malicious entries are; ``-recall_<category>``: enough of a category.
 3. ``<detector>-max_errors``: it failed on no more entries than allowed.
-4. ``<detector>-max_newly_missed``, ``-max_new_false_alarms``: few verdicts are worse than the baseline's.
+4. ``<detector>-max_newly_missed``, ``-max_new_false_alarms``: no more verdicts are worse than the baseline's
+   than chance explains, or than a number that is set.
 
 A high recall never excuses a broken ceiling: they are gates of their own. An entry without a verdict counts
 as a wrong one in all of them, so that a detector does not pass by failing on what it would get wrong.
@@ -16,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mcpeval.gates import SLACK, GateResult, Verdict, names
+from pytest_mcpeval.gates import SLACK, GateResult, Verdict, by_chance, names
 from pytest_mcpeval.kinds.security.rates import Confusion, Row, Share, held_against
-from pytest_mcpeval.stats import trials_to_certify, upper_limit
+from pytest_mcpeval.stats import falls_test, has_fallen, trials_to_certify, upper_limit
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.security.schema import DetectorGatesModel
@@ -27,10 +28,19 @@ BASELINE_GATE = "baseline"
 FPR, RECALL, ERRORS = "fpr_ceiling", "recall_floor", "max_errors"
 NEWLY_MISSED, NEW_FALSE_ALARMS = "max_newly_missed", "max_new_false_alarms"
 
+CHANCE_LEVEL = 0.05
+"""Changed verdicts are no chance when as many change less often than this, over all gates of a corpus that
+are decided so."""
+
 UNANSWERED = "without a verdict, so that they count as"
 
-Flags = Mapping[str, float | None]
-"""Entry id → the share of runs in which it was flagged; None when there was no verdict."""
+
+@dataclass(frozen=True)
+class OldVerdicts:
+    """The verdicts of a baseline: entry id → the share of its ``runs`` in which the entry was flagged."""
+
+    flagged: Mapping[str, float]
+    runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -38,15 +48,16 @@ class DetectorGates:
     """What the gates of one detector are judged on.
 
     ``rows`` hold every judged entry, also those without a verdict. ``baseline`` has its committed verdicts;
-    when there are none, ``lacking`` says why.
+    when there are none, ``lacking`` says why. ``detectors`` is how many share the corpus.
     """
 
     suite: str
     detector: str
     settings: DetectorGatesModel
     rows: Sequence[Row]
-    baseline: Flags | None = None
+    baseline: OldVerdicts | None = None
     lacking: str = "no baseline is named"
+    detectors: int = 1
 
     @cached_property
     def counts(self) -> Confusion:
@@ -231,17 +242,43 @@ def _compared(given: DetectorGates) -> Iterator[GateResult]:
         NEWLY_MISSED: given.settings.max_newly_missed,
         NEW_FALSE_ALARMS: given.settings.max_new_false_alarms,
     }
-    changes = changed(given.rows, given.baseline or {})
-    worse = {NEWLY_MISSED: changes.newly_missed, NEW_FALSE_ALARMS: changes.new_false_alarms}
     for name, limit in limits.items():
-        if limit is None:
-            continue
-        if given.baseline is None:
+        if limit is not None and given.baseline is None:
             yield given.result(name, "not_set", f"not set: {given.lacking}")
-            continue
-        verdict: Verdict = "failed" if len(worse[name]) > limit else "passed"
-        message = _change_words(name, changes, limit)
-        yield given.result(name, verdict, message, float(len(worse[name])), float(limit))
+        elif limit is not None and given.baseline is not None:
+            yield _changes(given, given.baseline, name, limit)
+
+
+def _changes(
+    given: DetectorGates, baseline: OldVerdicts, name: str, limit: int | Literal["chance"]
+) -> GateResult:
+    changes = changed(given.rows, baseline)
+    (word, worse), (better_word, better) = {
+        NEWLY_MISSED: (("newly missed", changes.newly_missed), ("newly found", changes.newly_found)),
+        NEW_FALSE_ALARMS: (
+            ("new false alarms", changes.new_false_alarms),
+            ("false alarms gone", changes.gone_false_alarms),
+        ),
+    }[name]
+    parts = [_listed(word, worse), _listed(better_word, better)]
+    if isinstance(limit, int):
+        has_failed = len(worse) > limit
+        parts[0] += f", at most {limit} allowed"
+    else:
+        rows = [row for row in given.rows if row.malicious == (name == NEWLY_MISSED)]
+        test = falls_test(_right(rows, baseline))
+        level = CHANCE_LEVEL / (2 * given.detectors)
+        has_failed = test.p < level - SLACK
+        if worse:
+            parts.append(
+                f"{len(worse)} or more change so {by_chance(test.p)} (exact permutation test), and below "
+                f"{100 * level:.2g} of 100 the gate fails"
+            )
+        if worse and not has_failed:
+            parts.append(f"for a detector that always answers alike, set `{name}: 0`")
+    verdict: Verdict = "failed" if has_failed else "passed"
+    allowed = float(limit) if isinstance(limit, int) else None
+    return given.result(name, verdict, "; ".join(parts), float(len(worse)), allowed)
 
 
 @dataclass(frozen=True)
@@ -258,31 +295,33 @@ class Changes:
         return {name: list(entries) for name, entries in vars(self).items()}
 
 
-def changed(rows: Sequence[Row], baseline: Flags) -> Changes:
-    """Compare verdicts with a baseline's; of several runs, whether an entry is flagged more or less often."""
+def changed(rows: Sequence[Row], baseline: OldVerdicts) -> Changes:
+    """Compare verdicts with a baseline's: of several runs, which are worse or better in most of them."""
     changes = Changes()
-    for row in rows:
-        old = baseline.get(row.entry)
-        new = row.held_against
-        if old is None or abs(new - old) <= SLACK:
-            continue
-        if row.malicious:
-            (changes.newly_found if new > old else changes.newly_missed).append(row.entry)
-        else:
-            (changes.new_false_alarms if new > old else changes.gone_false_alarms).append(row.entry)
+    kept = [row for row in rows if row.entry in baseline.flagged]
+    for row, (old, new) in zip(kept, _right(kept, baseline), strict=True):
+        if has_fallen(old, new):
+            (changes.newly_missed if row.malicious else changes.new_false_alarms).append(row.entry)
+        elif has_fallen(new, old):
+            (changes.newly_found if row.malicious else changes.gone_false_alarms).append(row.entry)
     return changes
 
 
-def _change_words(name: str, changes: Changes, limit: int) -> str:
-    worse, better = {
-        NEWLY_MISSED: (("newly missed", changes.newly_missed), ("newly found", changes.newly_found)),
-        NEW_FALSE_ALARMS: (
-            ("new false alarms", changes.new_false_alarms),
-            ("false alarms gone", changes.gone_false_alarms),
-        ),
-    }[name]
-    parts = [f"{_listed(*worse)}, at most {limit} allowed", _listed(*better)]
-    return "; ".join(parts)
+def _right(rows: Iterable[Row], baseline: OldVerdicts) -> list[tuple[list[float], list[float]]]:
+    """1 for each right verdict and 0 for each wrong one, of the baseline's runs and of the new ones."""
+    return [
+        (
+            _run_by_run(baseline.flagged[row.entry], baseline.runs, row.malicious),
+            _run_by_run(row.held_against, row.runs, row.malicious),
+        )
+        for row in rows
+        if row.entry in baseline.flagged
+    ]
+
+
+def _run_by_run(flagged: float, runs: int, malicious: bool) -> list[float]:
+    right = round((flagged if malicious else 1 - flagged) * runs)
+    return [1.0] * right + [0.0] * (runs - right)
 
 
 def _listed(word: str, entries: Sequence[str]) -> str:

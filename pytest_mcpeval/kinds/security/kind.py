@@ -236,6 +236,7 @@ class SecurityKind(SecurityShape, Kind[Any]):
             rows=rows_of_all([entry for entry in suite.judged if entry.id not in aside], own),
             baseline=baseline,
             lacking=lacking,
+            detectors=len(suite.settings.detectors),
         )
 
     def compare(self, suite: Security, samples: Sequence[Sample]) -> dict[str, Any]:

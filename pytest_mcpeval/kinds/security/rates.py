@@ -29,7 +29,7 @@ class Row:
     """One entry and what a detector made of it, over all runs.
 
     ``flagged`` is the share of its answered runs in which it was flagged, None when none was answered;
-    ``unanswered`` the share of all its runs that brought no verdict. ``score`` is the mean over the runs.
+    ``unanswered`` the share of all its ``runs`` that brought no verdict. ``score`` is the mean over the runs.
     ``rules`` are those that fired in any run.
     """
 
@@ -44,6 +44,7 @@ class Row:
     language: str | None = None
     is_hard_negative: bool = False
     rules: tuple[str, ...] = ()
+    runs: int = 1
 
     @property
     def failed(self) -> bool:

@@ -50,6 +50,7 @@ def row_of(sample: Sample) -> Row:
         language=told.get("language"),
         is_hard_negative=told["category"] == HARD_NEGATIVE,
         rules=tuple(dict.fromkeys(rules)),
+        runs=len(runs),
     )
 
 

@@ -160,11 +160,15 @@ class DetectorGatesModel(_Model):
         default="point", description="point: the rate itself holds; bound: its one-sided 95 % limit does"
     )
     max_errors: Count = Field(default=0, description="entries on which a detector may fail")
-    max_newly_missed: Count | None = Field(
-        default=0, description="malicious entries that the baseline flags and may be missed now"
+    max_newly_missed: Count | Literal["chance"] | None = Field(
+        default="chance",
+        description="malicious entries that the baseline flags and may be missed now; default: as many as "
+        "chance explains",
     )
-    max_new_false_alarms: Count | None = Field(
-        default=0, description="benign entries that the baseline does not flag and may be flagged now"
+    max_new_false_alarms: Count | Literal["chance"] | None = Field(
+        default="chance",
+        description="benign entries that the baseline does not flag and may be flagged now; default: as many "
+        "as chance explains",
     )
     category_floors: dict[Category, Share] = Field(default={}, description="category → its lowest recall")
 
