@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from pytest_mcpeval.kinds.security.schema import DetectorGatesModel
 SIZES = (141, 500)
 NOISE = (0, 10, 30)
 RUNS = (1, 3, 5)
-PAIRS = 2000
+PAIRS = 1000
 QUICK_PAIRS = 50
 RECALL = 0.68
 """Share of the steady queries that find their tool, and of the steady malicious entries that are flagged."""
@@ -108,11 +108,12 @@ def false_alarms(kind: str, size: int, noise: int, runs: int, pairs: int) -> tup
 
 def power(size: int, noise: int, runs: int, pairs: int) -> float:
     """How often the sign-flip gate notices that recall@5 falls by `FALL`, because steady queries are lost."""
-    random = generator("fall", size, noise, runs)
+    # The same searches whatever the number of runs.
+    searches, random = generator("searches", size, noise), generator("answers", size, noise, runs)
     noticed = 0
     for _ in range(pairs):
-        old = chances("retrieval", size, noise, random)
-        is_lost = (old == 1) & (random.random(size) < FALL / (RECALL * (1 - noise / 100)))
+        old = chances("retrieval", size, noise, searches)
+        is_lost = (old == 1) & (searches.random(size) < FALL / (RECALL * (1 - noise / 100)))
         new = np.where(is_lost, 0.0, old)
         failed = retrieval_gates(asked(old, runs, random), asked(new, runs, random))
         noticed += failed["recall_at_5_sign_flip"]
@@ -136,16 +137,14 @@ def header(*columns: str) -> str:
     return f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}"
 
 
-def tables(pairs: int) -> list[str]:
+def tables(pairs: int) -> Iterator[str]:
     """Both tables as Markdown, line by line."""
     runs = [f"{number} {'run' if number == 1 else 'runs'}" for number in RUNS]
-    return [
-        header("", "cases", "noisy", *runs, *(f"point estimate, {number}" for number in runs)),
-        *(false_alarm_row(kind, n, noise, pairs) for kind in KINDS for n in SIZES for noise in NOISE),
-        "",
-        header("queries", "noisy", *runs),
-        *(power_row(n, noise, pairs) for n in SIZES for noise in NOISE),
-    ]
+    yield header("", "cases", "noisy", *runs, *(f"point estimate, {number}" for number in runs))
+    yield from (false_alarm_row(kind, n, noise, pairs) for kind in KINDS for n in SIZES for noise in NOISE)
+    yield ""
+    yield header("queries", "noisy", *runs)
+    yield from (power_row(n, noise, pairs) for n in SIZES for noise in NOISE)
 
 
 def main() -> None:
@@ -156,7 +155,8 @@ def main() -> None:
         "--quick", action="store_true", help=f"{QUICK_PAIRS} pairs of runs instead of {PAIRS}"
     )
     quick = parser.parse_args().quick
-    print("\n".join(tables(QUICK_PAIRS if quick else PAIRS)))
+    for line in tables(QUICK_PAIRS if quick else PAIRS):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,11 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+def switched_off(suite: str, name: str, setting: str) -> GateResult:
+    """A gate that is turned off on purpose; ``setting`` is what says so."""
+    return GateResult(suite, name, "not_set", f"not set: `{setting}`")
+
+
 def by_chance(p: float) -> str:
     """How often something happens by chance, for people: ``by chance in 3.1 of 100 runs``."""
     for runs in (100, 1000, 10_000):

@@ -25,6 +25,11 @@ _TIED = 1e-9
 """Sums of differences closer than this, relative to their size, are equal."""
 
 
+def lowest_p(differing: int) -> float:
+    """The lowest p of a sign-flip test of so many differing pairs."""
+    return 0.5**differing if differing <= MOST_ENUMERATED else 1 / (DRAWS + 1)
+
+
 @dataclass(frozen=True)
 class SignFlipTest:
     """A paired sign-flip test.
@@ -40,7 +45,7 @@ class SignFlipTest:
     @property
     def lowest_p(self) -> float:
         """The lowest p that so many differing pairs can give; with four, it is 1/16."""
-        return 0.5**self.differing if self.exact else 1 / (DRAWS + 1)
+        return lowest_p(self.differing)
 
 
 def sign_flip_test(differences: Sequence[float], *, draws: int = DRAWS, seed: int = SEED) -> SignFlipTest:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
 
 DESCRIPTION = """\
-Check data files and mcpeval.yaml files, and list every problem with its file and line.
+Check data files and mcpeval.yaml files with the scans and baselines they name, and list every problem with
+its file and line.
 
 A directory stands for the files that pytest --mcpeval would collect below it: mcpeval.yaml files, files in
 datasets/, and those whose name says what they are (*.eval.yaml, ...). A file is checked whatever its name.
@@ -107,31 +108,39 @@ def checked(file: Path, runtime: Runtime) -> Checked:
     from pytest_mcpeval.servers.errors import ServerConfigError
 
     try:
-        if file.name == PROJECT_FILE_NAME:
+        is_settings = file.name == PROJECT_FILE_NAME
+        if is_settings:
             runtime.project_files.read(file)
-            return Checked(f"{shown(file)}: settings")
         suite = runtime.suite(file)
     except DataFileError as error:
         return _wrong(file, error, runtime)
     except ServerConfigError as error:
         return Checked(problems=(str(error),))
     if suite is None:
-        return Checked(f"{shown(file)}: read by other files")
-    count = len(suite.cases)
-    return Checked(f"{shown(file)}: {runtime.kind(suite.kind).described(suite)}", count)
+        return Checked(f"{shown(file)}: {'settings' if is_settings else 'read by other files'}")
+    kind, count = runtime.kind(suite.kind), len(suite.cases)
+    try:
+        kind.check_baseline(suite)
+    except DataFileError as error:
+        return Checked(problems=_lines(error.problems), cases=count)
+    return Checked(f"{shown(file)}: {kind.described(suite)}", count)
 
 
 def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:
     """Its own problems, and in full those of settings files it depends on."""
     own = [problem for problem in error.problems if problem.path.absolute() == file]
     others = list(dict.fromkeys(p.path.absolute() for p in error.problems if p.path.absolute() != file))
-    told = [line for other in others for line in _lines(_problems_of_settings(other, runtime))]
+    told = [line for other in others for line in _lines(_problems_of(other, error, runtime))]
     return Checked(problems=(*_lines(own), *told), waits_for=others[0] if others else None)
 
 
-def _problems_of_settings(file: Path, runtime: Runtime) -> Iterable[Problem]:
+def _problems_of(file: Path, found: DataFileError, runtime: Runtime) -> Iterable[Problem]:
+    """Those of another file. A settings file is read again: its problems are shown in full only once."""
     from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
 
+    if file.name not in (PROJECT_FILE_NAME, *MISTAKEN_NAMES, SERVERS_FILE_NAME):
+        return [problem for problem in found.problems if problem.path.absolute() == file]
     try:
         runtime_at(runtime.settings.rootdir).project_files.read(file)
     except DataFileError as error:

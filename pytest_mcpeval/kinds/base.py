@@ -297,6 +297,13 @@ class Kind(KindShape, Generic[SpecT]):
         """Where the suite's baseline is committed, and its new content; None when it has none."""
         return None
 
+    def check_baseline(self, suite: Suite[SpecT]) -> None:
+        """Read what a suite is compared with, where it is there, as the gates of a run do.
+
+        Raises:
+            DataFileError: The suite cannot be compared with it.
+        """
+
     def is_baseline(self, data: Any) -> bool:
         """Whether a document is a baseline that this kind reads, so that a new one may take its place."""
         return is_baseline(data)

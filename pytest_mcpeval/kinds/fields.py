@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from pytest_mcpeval.gates import SLACK
 from pytest_mcpeval.loading.wording import choice, shown
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -82,6 +83,23 @@ def _baseline_file(path: str) -> str:
     return path
 
 
+def _floor(value: float) -> float:
+    if value <= SLACK:
+        raise ValueError(f"{vacuous(value)}: expected more, or null for no such gate")
+    return value
+
+
+def _ceiling(value: float) -> float:
+    if value >= 1 - SLACK:
+        raise ValueError(f"{vacuous(value)}: expected less, or null for no such gate")
+    return value
+
+
+def vacuous(limit: float) -> str:
+    """Why a limit of a gate is refused."""
+    return f"any value meets {limit:g}, so the gate could not fail"
+
+
 CaseId = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 FixtureName = Annotated[str, AfterValidator(_fixture_name)]
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -90,6 +108,12 @@ OptionalPath = Annotated[FilePath | None, RelativePath()]
 BaselinePath = Annotated[Annotated[FilePath, AfterValidator(_baseline_file)] | None, RelativePath()]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Floor = Annotated[float, Field(ge=0, le=1, json_schema_extra={"exclusiveMinimum": 0}), AfterValidator(_floor)]
+"""A share that a gate wants at least."""
+Ceiling = Annotated[
+    float, Field(ge=0, le=1, json_schema_extra={"exclusiveMaximum": 1}), AfterValidator(_ceiling)
+]
+"""A share that a gate allows at most, or by which it allows a share to fall."""
 Concurrency = Annotated[int, Field(ge=1, le=256)]
 BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Runs = Annotated[int, Field(ge=1, le=100)]

@@ -168,7 +168,7 @@ def test_what_the_loader_refuses(data: Any, validator: Schemas) -> None:
 )
 def test_what_is_no_golden_set(data: Any, validator: Schemas) -> None:
     assert not validator("retrieval").is_valid(data)
-    assert validator("retrieval").is_valid({**golden(mustHit=5), "gates": {"maxLost": "tolerance"}})
+    assert validator("retrieval").is_valid({**golden(mustHit=5), "gates": {"maxLost": "chance"}})
 
 
 def test_every_file_that_a_kind_describes_can_be_asked_for() -> None:

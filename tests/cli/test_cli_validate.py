@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_mcpeval.cli import main
+from tests.retrieval.golden import GoldenProject, query
+from tests.security.attacks import AttackProject
 from tests.support import Project, case
 
 Captured = pytest.CaptureFixture[str]
@@ -124,6 +126,44 @@ def test_control_characters_do_not_reach_the_terminal(project: Project, capsys: 
     project.write("bad.eval.yaml", '"te\\e[31msts": []\n')
     assert main(["validate"]) == 1
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_scans_and_baselines_are_read(project: Project, capsys: Captured) -> None:
+    golden = GoldenProject.within(project, "golden")
+    golden.bless()
+    golden.golden([query(number) for number in range(11)])
+    corpus = AttackProject.within(project, "corpus", baseline="baseline_v1.json")
+    project.run("--mcpeval-bless", "datasets/corpus", "-q")
+    corpus.baseline.write_text(corpus.baseline.read_text().replace('"tp": 8', '"tp": 7'))
+    project.write("scans/mcpeval.yaml", "servers: {a: {command: x}}\nsecurity:\n  - scan: [a, b]\n")
+    project.write("empty/mcpeval.yaml", "security:\n  - scan: []\n  - detectors: {}\n")
+    outcomes = {"gates": {"no_new_failures": True}, "baseline": "one.baseline.json"}
+    project.suite("one.yaml", case("a"), **outcomes)
+    project.write("datasets/one.baseline.json", '{"kind": "baseline", "of": "session"}')
+    project.write("datasets/tools/tools.json", '{"version": "v1", "tools": []}')
+    row = {"id": "q", "query": "x", "labels": [{"tool_id": "a:b", "relevance": 1}]}
+    project.write_json(
+        "datasets/tools/golden.json", {"corpus_version": "v1", "corpus": "tools.json", "queries": [row]}
+    )
+    assert main(["validate"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    for wanted in (
+        'scans/mcpeval.yaml:3: scan: unknown server "b"',
+        "empty/mcpeval.yaml:2: security[0].scan: expected at least 1 entry",
+        "empty/mcpeval.yaml:3: security[1].detectors: expected at least 1 entry",
+        "datasets/golden/baseline_v1.json: was made from another golden set",
+        "datasets/corpus/baseline_v1.json:",
+        "datasets/one.baseline.json:",
+        "datasets/tools/tools.json:1: tools: expected at least 1 entry",
+    ):
+        assert [line for line in lines if line.startswith(wanted)], (wanted, lines)
+    assert lines[-1].endswith("problems"), lines
+
+
+def test_a_scan_is_a_part_of_the_summary(project: Project, capsys: Captured) -> None:
+    project.write("mcpeval.yaml", "servers: {a: {command: x}}\nsecurity: {scan: [a]}\n")
+    assert main(["validate"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "mcpeval.yaml: 1 case (security)"
 
 
 def test_the_bundled_suites_are_valid(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pytest_mcpeval.gates import (
@@ -14,9 +16,17 @@ from pytest_mcpeval.gates import (
     names,
     overall,
 )
+from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.agent.gates import judge_gates as judge_agent
+from pytest_mcpeval.kinds.agent.settings import GatesModel as AgentGates
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.gates import gate_names, judge_gates
 from pytest_mcpeval.kinds.scenario.metrics import percentile
 from pytest_mcpeval.kinds.scenario.schema import GatesModel
+from pytest_mcpeval.kinds.session.gates import judge_gates as judge_session
+from pytest_mcpeval.kinds.session.schema import GatesModel as SessionGates
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.project_rules import read_project_file
 from pytest_mcpeval.samples import Outcome, Sample
 
 PASSED = GateResult("s", "g", "passed", "fine")
@@ -112,7 +122,7 @@ def test_the_worst_part_is_the_verdict(verdicts: list[str], facts: dict[str, boo
 
 
 def test_every_threshold_of_a_suite_is_a_gate() -> None:
-    thresholds = GatesModel(pass_rate=0.1, average_confidence=0.0, p95_latency_ms=1, no_new_failures=True)
+    thresholds = GatesModel(pass_rate=0.1, average_confidence=0.1, p95_latency_ms=1, no_new_failures=True)
     expected = ["pass_rate", "average_confidence", "p95_latency_ms", "no_new_failures"]
     assert gate_names(thresholds) == expected
     judged = judge_gates("s", thresholds, [sample("a")], {"a": "passed"})
@@ -142,3 +152,58 @@ def test_expected_failures_do_not_count() -> None:
     (gate,) = judge_gates("s", GatesModel(pass_rate=0.5), samples, None)
     assert (gate.verdict, gate.value) == ("passed", 0.5)
     assert gate.message == "1 of 2 cases passed (50 %), wanted at least 50 %; not passed: d"
+
+
+MET_BY_ANYTHING = {
+    "scenario: [{gates: {pass_rate: 0}}]": "gates.pass_rate: any value meets 0, so the gate could not fail",
+    "scenario: [{gates: {pass_rate: 1.0e-10}}]": "any value meets 1e-10, so the gate could not fail",
+    "scenario: [{gates: {average_confidence: 0}}]": "gates.average_confidence: expected a number",
+    "scenario: [{gates: {average_confidence: 1.0e-10}}]": "gates.average_confidence: expected a number",
+    "scenario: [{gates: {p95_latency_ms: 1.0e+12}}]": "gates.p95_latency_ms: expected a number of at most",
+    "retrieval: [{gates: {floors: {mrr: 0}}}]": "floors.mrr: any value meets 0, so the gate could not fail",
+    "retrieval: [{gates: {tolerance: {map: 1}}}]": "tolerance.map: any value meets 1, so the gate",
+    "retrieval: [{gates: {significance: {map: 0}}}]": "significance.map: expected a number of at least",
+    "retrieval: [{gates: {significance: {map: 9.0e-5}}}]": "significance.map: expected a number",
+    "security: [{gates: {fpr_ceiling: 1}}]": "gates.fpr_ceiling: any value meets 1, so the gate",
+    "security: [{gates: {fpr_ceiling: 0.9999999999}}]": "gates.fpr_ceiling: any value meets 1, so",
+    "security: [{gates: {recall_floor: 0}}]": "gates.recall_floor: any value meets 0, so",
+    "security: [{gates: {category_floors: {rug_pull: 0}}}]": "category_floors.rug_pull: any value meets 0",
+    "security: [{gates: {detectors: {mine: {recall_floor: 0}}}}]": "mine.recall_floor: any value",
+    "agent: [{gates: {pass_rate: 0}}]": "gates.pass_rate: any value meets 0, so the gate could not fail",
+    "session: [{gates: {max_findings: {Minor: 100000}}}]": "max_findings.Minor: expected a number",
+}
+
+
+@pytest.mark.parametrize(("entry", "message"), MET_BY_ANYTHING.items())
+def test_a_limit_that_any_value_meets_is_refused_at_its_line(
+    tmp_path: Path, entry: str, message: str
+) -> None:
+    path = tmp_path / "mcpeval.yaml"
+    path.write_text(f"# settings\n{entry}\n", encoding="utf-8")
+    with pytest.raises(DataFileError) as raised:
+        read_project_file(path, Kinds(BUILTIN))
+    (problem,) = raised.value.problems
+    assert problem.line == 2
+    assert message in problem.message
+
+
+def test_gates_that_are_turned_off_on_purpose_are_shown_as_not_set() -> None:
+    scenario = GatesModel(pass_rate=None, average_confidence=1, no_new_failures=False)
+    found = judge_gates("s", scenario, [sample("a", confidence=5)], None)
+    assert [(gate.name, gate.verdict) for gate in found] == [
+        ("average_confidence", "passed"),
+        ("pass_rate", "not_set"),
+        ("no_new_failures", "not_set"),
+    ]
+    assert found[1].message == "not set: `pass_rate: null`"
+    assert gate_names(scenario) == ["average_confidence"]
+    agent = judge_agent("s", AgentGates(pass_rate=None, newly_failing=None), [], {"changed": []})
+    assert {gate.name: gate.message for gate in agent} == {
+        "newly_failing": "not set: `newly_failing: null`",
+        "pass_rate": "not set: `pass_rate: null`",
+    }
+    session = judge_session("s", SessionGates(fail_on="never", max_findings={"Minor": None}), [], None)
+    assert {gate.name: gate.message for gate in session} == {
+        "fail_on": "not set: `fail_on: never`",
+        "max_minor": "not set: `max_findings: {Minor: null}`",
+    }

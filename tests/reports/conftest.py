@@ -66,7 +66,7 @@ def write_project(path: Path) -> Project:
             "o-huge", "repeat", {"type": "contains", "value": "y"}, input={"text": "x", "times": 20_000_000}
         ),
         case("o-slow", "echo", {"type": "max_latency_ms", "ms": 0.000001}),
-        gates={"pass_rate": 0.0},
+        gates={"pass_rate": 0.1},
     )
     project.write("conftest.py", CONFTEST)
     project.write("test_python.py", PYTHON_TEST)

@@ -263,14 +263,14 @@ def test_settings_in_the_file_win_over_those_of_the_project(write: Write, tmp_pa
         "strict": True,
         "baseline": "/base.json",
         "corpus": "/other/tools.yaml",
-        "gates": {"floors": {"map": 0.2}, "max_lost": 3},
+        "gates": {"floors": {"map": 0.2}, "max_lost": 1},
     }
     settings = suite(write(golden), given).settings
     assert (settings.depth, settings.strict, settings.expect) == (20, True, 5)
     assert settings.corpus == str(tmp_path / "tools.yaml")
     assert settings.baseline == "/base.json"
     assert settings.gates.floors == {"map": 0.2, "mrr": 0.3}
-    assert settings.gates.max_lost == 3
+    assert settings.gates.max_lost == 1
 
 
 @pytest.mark.parametrize("expect", ["5", "hit@5", "{k: 5}"])
@@ -287,6 +287,11 @@ def test_every_way_to_say_what_is_expected(write: Write, expect: str) -> None:
         ("gates: {tolerance: {recal_at_5: 0.1}}", '"recal_at_5" is no metric (did you mean "recall_at_5"?)'),
         ("gates: {floors: {mrr: 2}}", "gates.floors.mrr: expected a number of at most 1, found 2"),
         ("gates: {max_lost: -1}", "gates.max_lost: expected"),
+        (
+            "gates: {max_lost: 2}",
+            "gates.max_lost: any value meets 2, so the gate could not fail: expected less",
+        ),
+        ("gates: {significance: {mrr: 0.2}}", "significance.mrr: the lowest p of 2 queries is 0.25, so the"),
         ("gates: {pinned: {q-hist: 5}}", 'there is no such query (did you mean "q-history"?)'),
         ("gates: {pinned: {q-history: 12}}", "expected at most 10, which is the `depth`, found 12"),
         (

@@ -125,6 +125,11 @@ class TestTolerance:
         assert gate.verdict == "error"
         assert gate.message == f"the baseline holds no recall_at_5: bless a new one with {COMMAND}"
 
+    def test_one_that_any_value_is_within_is_an_error(self) -> None:
+        gate = judged([0] * 4, flat(recall_at_5=0.3), tolerance={"recall_at_5": 0.3})["recall_at_5"]
+        assert gate.verdict == "error"
+        assert gate.message == "any value is within the tolerance 0.3 of the baseline's 0.3: lower it"
+
     def test_no_queries_fail(self) -> None:
         assert judged(scores([]), flat(recall_at_5=0.5))["recall_at_5"].verdict == "failed"
 

@@ -101,12 +101,12 @@ def passing(tmp_path_factory: pytest.TempPathFactory, blessed: Mapping[str, Gold
     GoldenProject.within(project, "flat")
     project.write_json("datasets/flat/baseline_v1.json", FLAT)
 
-    settings = {"baseline": None, "gates": {"floors": {"recall_at_10": 1}}, "concurrency": 4}
+    settings: dict[str, Any] = {"baseline": None, "gates": {"floors": {"recall_at_10": 1}}, "concurrency": 4}
     GoldenProject.within(project, "fixture", **settings, retriever={"fixture": "my_search"})
     project.write("datasets/fixture/conftest.py", FIXTURE)
     project.write("pytest.ini", "[pytest]\npythonpath = datasets/fixture\n")
 
-    settings = {"baseline": None, "gates": {"floors": {"recall_at_5": 0}}, "concurrency": 4}
+    settings = {"baseline": None, "gates": {"floors": {"recall_at_5": 0.1}}, "concurrency": 4}
     ahead = GoldenProject.within(project, "ahead", **settings)
     project.write(f"{ahead.folder}/{ahead.module}.py", MEETING)
     ahead.golden([query(number) for number in range(4)])

@@ -218,7 +218,12 @@ def test_an_attack_that_no_hard_negative_resembles_is_a_warning(write: Write) ->
             {"gates": {"category_floors": {"shadowing": 0.1}}},
             'gates.category_floors: no malicious entry has the category "shadowing"',
         ),
-        ({"detectors": {}}, "detectors: none is named"),
+        ({"gates": {"max_errors": 3}}, "gates.max_errors: any value meets 3, so the gate could not fail"),
+        ({"gates": {"max_newly_missed": 1}}, "gates.max_newly_missed: any value meets 1, so the gate could"),
+        (
+            {"gates": {"detectors": {"heuristics": {"max_new_false_alarms": 9}}}},
+            "gates.detectors.heuristics.max_new_false_alarms: any value meets 9, so the gate could not fail",
+        ),
         ({"detectors": {"a": "heuristics", "a-tp": "heuristics"}}, "make the same item name: rename one"),
         ({"detectors": {"a": {"verdicts": "nowhere.json"}}}, "there is no such file of recorded verdicts"),
     ],

@@ -128,11 +128,10 @@ def test_high_recall_never_excuses_a_broken_ceiling() -> None:
     assert "above the ceiling of 10 %" in gates["d-fpr_ceiling"].message
 
 
-@pytest.mark.parametrize(("ceiling", "verdict"), [(0.0, "passed"), (1.0, "passed")])
-def test_ceilings_at_the_edges(ceiling: float, verdict: str) -> None:
-    gate = judged(rows(tp=1, tn=5), fpr_ceiling=ceiling)["d-fpr_ceiling"]
-    assert gate.verdict == verdict
-    assert ("no number of entries certifies it" in gate.message) == (ceiling == 0.0)
+def test_a_ceiling_of_nothing() -> None:
+    gate = judged(rows(tp=1, tn=5), fpr_ceiling=0.0)["d-fpr_ceiling"]
+    assert gate.verdict == "passed"
+    assert "no number of entries certifies it" in gate.message
 
 
 def test_a_ceiling_met_exactly_holds_and_recall_has_a_bound_too() -> None:
@@ -232,8 +231,19 @@ def test_detectors_of_a_corpus_share_what_chance_may_fail() -> None:
 def test_gate_names_are_those_that_are_judged() -> None:
     for settings in (
         {},
-        {"fpr_ceiling": None, "max_newly_missed": None},
+        {"max_newly_missed": 3},
         {"recall_floor": 0.5, "category_floors": {"attack": 0.1}},
     ):
         model = DetectorGatesModel.model_validate(settings)
         assert gate_names("d", model) == list(judged(rows(tp=1, tn=1), **settings))
+
+
+def test_gates_that_are_turned_off_on_purpose_are_shown_as_not_set() -> None:
+    off = {"fpr_ceiling": None, "max_newly_missed": None, "category_floors": {"attack": None}}
+    found = judged(rows(tp=1, tn=1, fp=9), **off)
+    assert {name: gate.message for name, gate in found.items() if name[2:] in (*off, "recall_attack")} == {
+        "d-fpr_ceiling": "not set: `fpr_ceiling: null`",
+        "d-max_newly_missed": "not set: `max_newly_missed: null`",
+        "d-recall_attack": "not set: `category_floors: {attack: null}`",
+    }
+    assert {gate.verdict for gate in found.values()} == {"passed", "not_set"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_mcpeval.gates import SLACK, GateResult, Verdict, figure, names
+from pytest_mcpeval.gates import SLACK, GateResult, Verdict, figure, names, switched_off
 from pytest_mcpeval.kinds.agent.metrics import counted, pass_rate
 from pytest_mcpeval.kinds.agent.settings import GatesModel
 from pytest_mcpeval.kinds.agent.transitions import named
@@ -20,7 +20,7 @@ def gate_names(gates: GatesModel, *, has_baseline: bool) -> list[str]:
     given = {
         PASS_RATE: gates.pass_rate is not None,
         MAX_INCONCLUSIVE: gates.max_inconclusive is not None,
-        NEWLY_FAILING: has_baseline,
+        NEWLY_FAILING: has_baseline and gates.newly_failing is not None,
     }
     return [name for name, is_given in given.items() if is_given]
 
@@ -35,9 +35,10 @@ def judge_gates(
         found.append(_pass_rate(suite, kept, gates.pass_rate))
     if gates.max_inconclusive is not None:
         found.append(_max_inconclusive(suite, kept, gates.max_inconclusive))
-    if compared is not None:
+    if compared is not None and gates.newly_failing is not None:
         found.append(_newly_failing(suite, compared, gates.newly_failing))
-    return found
+    off = [name for name in sorted(gates.model_fields_set) if getattr(gates, name) is None]
+    return [*found, *(switched_off(suite, name, f"{name}: null") for name in off)]
 
 
 def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:

@@ -155,6 +155,10 @@ class AgentKind(AgentShape, Kind[AgentCase]):
             raise DataFileError([Problem(suite.path, 0, message)])
         return transitions(samples, old.cases)
 
+    def check_baseline(self, suite: Agent) -> None:
+        """The score of the earlier run."""
+        self.compare(suite, [])
+
     def session_header(self, suites: Sequence[Agent]) -> str:
         """Which browser drives them, and whether it is shown."""
         options = _agent(suites[0]).options

@@ -30,6 +30,7 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiSelectors,
 )
 from pytest_mcpeval.kinds.base import Case, Place
+from pytest_mcpeval.kinds.fields import vacuous
 from pytest_mcpeval.loading import DataFileError, Document, Problem, UnsoundDocumentError, load
 from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
@@ -43,6 +44,8 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
     """
     manifest = manifest_of(document)
     settings = AgentSettings(**place.settings)
+    if problems := list(_vacuous_gates(document, place, settings, manifest)):
+        raise DataFileError(problems)
     options = place.overrides.get("options") or RunOptions()
     # What was captured can be scored where the agent does not run.
     fixtures = () if options.mode == "score_only" else tuple(fixtures_of(settings))
@@ -58,6 +61,22 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
         manifest=manifest,
         options=options,
     )
+
+
+def _vacuous_gates(
+    document: Document, place: Place, settings: AgentSettings, manifest: Manifest
+) -> Iterator[Problem]:
+    """Limits that so many assertions cannot break."""
+    stated = [value for case in manifest.cases for value in vars(case.assertions).values()]
+    count = sum(len(one) if isinstance(one, (tuple, Mapping)) else one is not None for one in stated)
+    for name in ("max_inconclusive", "newly_failing"):
+        limit = getattr(settings.gates, name)
+        if limit is not None and limit >= max(count, 1):
+            message = (
+                f"gates.{name}: {vacuous(limit)}: expected less than {count}, the number of assertions, or "
+                f"null for no such gate; `gates` comes from {place.origins.get('gates', 'mcpeval.yaml')}"
+            )
+            yield document.problem(message=message)
 
 
 def fixtures_of(settings: AgentSettings) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, OptionalPath, Seconds, Share
+from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, Floor, OptionalPath, Seconds
 
 
 class GatesModel(BaseModel):
@@ -14,11 +14,11 @@ class GatesModel(BaseModel):
 
     model_config = FILE_MODEL
 
-    pass_rate: Share | None = Field(default=None, description="lowest share of cases that pass")
+    pass_rate: Floor | None = Field(default=None, description="lowest share of cases that pass")
     max_inconclusive: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="how many assertions may lack their evidence"
     )
-    newly_failing: Annotated[int, Field(ge=0)] = Field(
+    newly_failing: Annotated[int, Field(ge=0)] | None = Field(
         default=0, description="how many assertions that passed in the baseline run may fail"
     )
 

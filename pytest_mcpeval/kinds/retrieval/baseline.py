@@ -21,7 +21,7 @@ from pytest_mcpeval.baseline import (
     mismatch_words,
 )
 from pytest_mcpeval.gates import SLACK
-from pytest_mcpeval.kinds.fields import Share
+from pytest_mcpeval.kinds.fields import Ceiling, Share
 from pytest_mcpeval.kinds.retrieval.definitions import (
     METRICS,
     beyond_depth,
@@ -58,7 +58,7 @@ def _metric(name: str) -> str:
     return name
 
 
-Tolerance = dict[Annotated[str, AfterValidator(_metric)], Share]
+Tolerance = dict[Annotated[str, AfterValidator(_metric)], Ceiling]
 Rank = Annotated[int, Field(ge=1)]
 
 

@@ -38,7 +38,7 @@ class GateSettings:
     ``max_lost`` is how many queries may be lost by ``lost_by`` since the baseline, None for no such gate;
     ``chance`` fails when more are lost than the tolerance amounts to, and more than chance explains.
     ``pinned`` maps query id to the k within which it must find a relevant tool; ``floors`` maps metric to its
-    lowest value.
+    lowest value. ``off`` maps gates that are turned off on purpose to the setting that says so.
     """
 
     tolerance: Mapping[str, float] | None = None
@@ -48,6 +48,7 @@ class GateSettings:
     lost_by: str = DEFAULT_LOST_BY
     pinned: Mapping[str, int] = field(default_factory=dict)
     floors: Mapping[str, float] = field(default_factory=dict)
+    off: Mapping[str, str] = field(default_factory=dict)
 
     def without(self, queries: AbstractSet[str]) -> GateSettings:
         """The gates of a set from which queries were set aside: these are pinned no more."""

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from pytest_mcpeval.baseline import differing_digests, mismatch_words
-from pytest_mcpeval.gates import SLACK, GateResult, at_least, by_chance, figure, names
+from pytest_mcpeval.gates import SLACK, GateResult, at_least, by_chance, figure, names, switched_off
 from pytest_mcpeval.kinds.retrieval.gate_input import (
     DEFAULT_SHARE,
     LOST_LEVEL,
@@ -53,7 +53,8 @@ def judge_gates(given: GateInput, *, blessing: bool = False) -> list[GateResult]
     gate ``baseline`` fails, unless floors are set; one made from other data is an error.
     """
     compared = [] if blessing else list(_compared(given))
-    return [*compared, _pinned(given), *_floors(given)]
+    off = (switched_off(given.suite, name, setting) for name, setting in given.settings.off.items())
+    return [*compared, _pinned(given), *_floors(given), *off]
 
 
 def _compared(given: GateInput) -> Iterator[GateResult]:
@@ -109,6 +110,11 @@ def _tolerance(given: GateInput, baseline: BaselineScores, metric: str, toleranc
         message = f"the baseline holds no {metric}: bless a new one with {given.bless_command}"
         return GateResult(given.suite, metric, "error", message, value)
     result = at_least(given.suite, metric, value, old - tolerance)
+    if old - tolerance <= SLACK and tolerance != DEFAULT_SHARE:
+        message = (
+            f"any value is within the tolerance {figure(tolerance)} of the baseline's {figure(old)}: lower it"
+        )
+        return replace(result, verdict="error", baseline=old, message=message)
     comparison = given.comparison(metric)
     queries = "the baseline names no queries" if comparison is None else comparison.words()
     count = len(given.scores.ids)

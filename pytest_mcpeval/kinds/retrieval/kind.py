@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.baseline import bless_command
+from pytest_mcpeval.baseline import bless_command, differing_digests, mismatch_words
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
 from pytest_mcpeval.kinds.retrieval import baseline as baselines
@@ -15,7 +15,7 @@ from pytest_mcpeval.kinds.retrieval.load import load_suite
 from pytest_mcpeval.kinds.retrieval.schema import CorpusModel, GatesModel, GoldenModel, RetrievalSettings
 from pytest_mcpeval.kinds.retrieval.shape import RetrievalShape, is_flat_baseline
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
-from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
@@ -184,6 +184,17 @@ class RetrievalKind(RetrievalShape, Kind[RetrievalSpec]):
         means = scores_of_all(golden.golden.queries, samples, golden.settings.depth).means()
         return Path(golden.settings.baseline), baselines.content(golden, samples, means)
 
+    def check_baseline(self, suite: Retrieval) -> None:
+        """The metrics and ranks of the same queries, corpus and definitions."""
+        golden = _retrieval(suite)
+        committed, path = self._baseline(golden), golden.settings.baseline
+        if committed is None or path is None:
+            return
+        digests = baselines.digests(golden.golden, golden.settings.depth)
+        if differing := differing_digests(committed.scores.digests, digests):
+            message = mismatch_words(differing, bless_command(suite.key, path))
+            raise DataFileError([Problem(Path(path), 0, message)])
+
     def is_baseline(self, data: Any) -> bool:
         """Ours, or one that holds the metrics of the set alone."""
         return super().is_baseline(data) or is_flat_baseline(data)
@@ -213,12 +224,30 @@ def gate_settings(suite: RetrievalSuite) -> GateSettings:
 
     gates: GatesModel = suite.settings.gates
     watched, given = default_metric(suite.settings.depth), gates.model_fields_set
+    significance = gates.significance if "significance" in given else {watched: FALL_LEVEL}
     return GateSettings(
-        tolerance=gates.tolerance,
+        tolerance=None if gates.tolerance is None else _limits(gates.tolerance),
         default_tolerance={watched: DEFAULT_SHARE},
-        significance=gates.significance if "significance" in given else {watched: FALL_LEVEL},
+        significance=_limits(significance),
         max_lost=gates.max_lost,
         lost_by=gates.lost_by if "lost_by" in given else watched,
         pinned=suite.golden.pinned,
-        floors=gates.floors,
+        floors=_limits(gates.floors),
+        off=dict(_off(gates, watched)),
     )
+
+
+def _limits(found: Mapping[str, float | None]) -> dict[str, float]:
+    return {metric: limit for metric, limit in found.items() if limit is not None}
+
+
+def _off(gates: GatesModel, watched: str) -> Iterator[tuple[str, str]]:
+    """The gates that are turned off on purpose, each with the setting that says so."""
+    for group, suffix in {"tolerance": "", "significance": "_sign_flip", "floors": "_floor"}.items():
+        limits: Mapping[str, float | None] | None = getattr(gates, group)
+        if limits == {} and group in gates.model_fields_set and group != "floors":
+            yield f"{watched}{suffix}", f"{group}: {{}}"
+        for metric in (metric for metric, limit in (limits or {}).items() if limit is None):
+            yield f"{metric}{suffix}", f"{group}: {{{metric}: null}}"
+    if gates.max_lost is None:
+        yield "max_lost", "max_lost: null"

@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.base import Case, Place
 from pytest_mcpeval.kinds.cases import id_problems
+from pytest_mcpeval.kinds.fields import vacuous
 from pytest_mcpeval.kinds.loader import SuiteLoader, checked
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.definitions import beyond_depth, cutoff_of
@@ -22,6 +23,7 @@ from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery, Retriev
 from pytest_mcpeval.kinds.retrieval.words import names_the_tool
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused, load
 from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.stats import lowest_p
 
 
 def load_suite(document: Document, place: Place) -> RetrievalSuite:
@@ -77,6 +79,7 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
         self._check_version(corpus)
         self._check_depth()
         self._check_metrics()
+        self._check_limits()
         self._check_pins()
         self._check_retriever()
         rows = ((query.id, ("queries", index)) for index, query in enumerate(self.model.queries))
@@ -145,6 +148,22 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             if path[0] in gates.model_fields_set and cutoff_of(metric) > depth:
                 message = f"gates.{'.'.join(path)}: {beyond_depth(metric, depth)}{self.origin('gates')}"
                 self.problem("gates", *path, message=message)
+
+    def _check_limits(self) -> None:
+        """Limits that this many queries cannot break."""
+        gates, count = self.settings.gates, len(self.model.queries)
+        instead = f"or null for no such gate{self.origin('gates')}"
+        if isinstance(gates.max_lost, int) and gates.max_lost >= count:
+            message = f"gates.max_lost: {vacuous(gates.max_lost)}: expected less than {count}, {instead}"
+            self.problem("gates", "max_lost", message=message)
+        if "significance" in gates.model_fields_set:
+            for metric, limit in gates.significance.items():
+                if limit is not None and lowest_p(count) >= limit:
+                    message = (
+                        f"gates.significance.{metric}: the lowest p of {count} queries is "
+                        f"{lowest_p(count):g}, so the gate could not fail: expected more, {instead}"
+                    )
+                    self.problem("gates", "significance", metric, message=message)
 
     def _check_pins(self) -> None:
         known = {query.id for query in self.model.queries}

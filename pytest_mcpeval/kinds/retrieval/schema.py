@@ -21,11 +21,12 @@ from pytest_mcpeval.kinds.fields import (
     BaselinePath,
     BatchSize,
     CaseId,
+    Ceiling,
     Concurrency,
+    Floor,
     OptionalPath,
     Runs,
     Seconds,
-    Share,
     Text,
 )
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
@@ -33,6 +34,7 @@ from pytest_mcpeval.kinds.retrieval.gate_input import DEFAULT_LOST_BY, DEFAULT_S
 from pytest_mcpeval.kinds.retrieval.retrievers.settings import EMBEDDED_DEFAULT, RetrieverSetting
 from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import choice, shown, suggestion
+from pytest_mcpeval.stats import DRAWS
 
 DEFAULT_DEPTH = 10
 
@@ -81,6 +83,8 @@ def _no_text(value: Any) -> Any:
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
 _HIT_AT = re.compile(r"hit@([1-9][0-9]{0,3})")
 
+# Of drawn sign assignments, the lowest p is just below this.
+Significance = Annotated[float, Field(ge=1 / DRAWS, le=1)]
 Metric = Annotated[str, AfterValidator(_metric)]
 Rank = Annotated[int, Field(ge=1, le=1000)]
 Top = Annotated[
@@ -165,12 +169,12 @@ class QueryModel(_Row):
 class GatesModel(_Model):
     """``gates:`` of a golden set. All but ``floors`` are on without being set."""
 
-    tolerance: dict[Metric, Share] | None = Field(
+    tolerance: dict[Metric, Ceiling | None] | None = Field(
         default=None,
         description="metric → how far it may fall; default: as the baseline says, or recall_at_5: 0.05; "
         "with a depth below 5, of recall_at_3 or recall_at_1",
     )
-    significance: dict[Metric, Share] = Field(
+    significance: dict[Metric, Significance | None] = Field(
         default=dict(DEFAULT_SIGNIFICANCE),
         description="metric → p below which a fall of its queries is no chance",
     )
@@ -180,7 +184,7 @@ class GatesModel(_Model):
         "explains",
     )
     lost_by: Metric = Field(default=DEFAULT_LOST_BY, description="the metric by which a query is lost or won")
-    floors: dict[Metric, Share] = Field(default={}, description="metric → its lowest value")
+    floors: dict[Metric, Floor | None] = Field(default={}, description="metric → its lowest value")
     pinned: dict[CaseId, Rank] = Field(
         default={}, description="query id → its must_hit, for files that shall stay as they are"
     )

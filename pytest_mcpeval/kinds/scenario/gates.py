@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_mcpeval.gates import GateResult, at_least, at_most, figure, names
+from pytest_mcpeval.gates import GateResult, at_least, at_most, figure, names, switched_off
 from pytest_mcpeval.kinds.scenario.metrics import (
     confidences,
     counted,
@@ -27,9 +27,7 @@ DECIDING = frozenset({"pass_rate", "no_new_failures"})
 
 def gate_names(gates: GatesModel) -> list[str]:
     """The gates a suite has, in the order they are reported."""
-    values = {name: getattr(gates, name) for name in GatesModel.model_fields}
-    # Not by truth: a threshold of 0 is one.
-    return [name for name, value in values.items() if value is not None and value is not False]
+    return [name for name in GatesModel.model_fields if getattr(gates, name) not in (None, False)]
 
 
 def judge_gates(
@@ -50,7 +48,9 @@ def judge_gates(
         results.append(replace(_p95_latency(suite, kept, gates.p95_latency_ms), timed=True))
     if gates.no_new_failures and baseline is not None:
         results.append(_no_new_failures(suite, kept, baseline))
-    return results
+    off = [name for name in GatesModel.model_fields if name in gates.model_fields_set - {*gate_names(gates)}]
+    values = {name: "false" if name == "no_new_failures" else "null" for name in off}
+    return [*results, *(switched_off(suite, name, f"{name}: {value}") for name, value in values.items())]
 
 
 def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:

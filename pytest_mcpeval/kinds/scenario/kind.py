@@ -174,6 +174,12 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
         cases = {case: {"outcome": outcomes[case]} for case in sorted(outcomes)}
         return Path(suite.settings.baseline), {"digest": _digest(suite), "cases": cases}
 
+    def check_baseline(self, suite: Scenario) -> None:
+        """The outcomes that ``no_new_failures`` compares with."""
+        path = suite.settings.baseline
+        if path is not None and Path(path).is_file():
+            read_baseline(Path(path), suite, _digest(suite))
+
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Totals and groups over all scenario suites."""
         return tables(samples)

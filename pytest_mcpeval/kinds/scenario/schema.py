@@ -7,14 +7,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
+from pytest_mcpeval.gates import SLACK
 from pytest_mcpeval.kinds.fields import (
     FILE_MODEL,
     BaselinePath,
     CaseId,
     Concurrency,
     FixtureName,
+    Floor,
     Seconds,
-    Share,
     Text,
 )
 
@@ -154,9 +155,9 @@ class CaseModel(_Model):
 class GatesModel(_Model):
     """``gates:`` of a suite."""
 
-    pass_rate: Annotated[Share, Field(gt=0)] | None = None
-    average_confidence: Annotated[float, Field(ge=0, le=100)] | None = None
-    p95_latency_ms: Annotated[float, Field(gt=0)] | None = None
+    pass_rate: Floor | None = None
+    average_confidence: Annotated[float, Field(gt=SLACK, le=100)] | None = None
+    p95_latency_ms: Annotated[float, Field(gt=0, le=86_400_000)] | None = None
     no_new_failures: bool = False
 
 

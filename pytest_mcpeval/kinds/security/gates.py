@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mcpeval.gates import SLACK, GateResult, Verdict, by_chance, names
+from pytest_mcpeval.gates import SLACK, GateResult, Verdict, by_chance, names, switched_off
 from pytest_mcpeval.kinds.security.rates import Confusion, Row, Share, held_against
 from pytest_mcpeval.stats import falls_test, has_fallen, trials_to_certify, upper_limit
 
@@ -86,7 +86,7 @@ def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
     found = [
         *([FPR] if settings.fpr_ceiling is not None else []),
         RECALL,
-        *(f"recall_{category}" for category in settings.category_floors),
+        *(f"recall_{category}" for category, floor in settings.category_floors.items() if floor is not None),
         ERRORS,
         *(name for name, limit in comparing.items() if limit is not None),
     ]
@@ -100,7 +100,18 @@ def compares(settings: DetectorGatesModel) -> bool:
 
 def judge_gates(given: DetectorGates, *, blessing: bool = False) -> list[GateResult]:
     """Every gate of a detector. With ``blessing``, those that compare with a baseline are left out."""
-    return [*_rates(given), _errors(given), *([] if blessing else _compared(given))]
+    judged = [*_rates(given), _errors(given), *([] if blessing else _compared(given))]
+    return [*judged, *(switched_off(given.suite, name, setting) for name, setting in _off(given))]
+
+
+def _off(given: DetectorGates) -> Iterator[tuple[str, str]]:
+    """The gates that are turned off on purpose, each with the setting that says so."""
+    for name in (FPR, NEWLY_MISSED, NEW_FALSE_ALARMS):
+        if getattr(given.settings, name) is None:
+            yield f"{given.detector}-{name}", f"{name}: null"
+    for category, floor in given.settings.category_floors.items():
+        if floor is None:
+            yield f"{given.detector}-recall_{category}", f"category_floors: {{{category}: null}}"
 
 
 def _rates(given: DetectorGates) -> Iterator[GateResult]:
@@ -112,6 +123,8 @@ def _rates(given: DetectorGates) -> Iterator[GateResult]:
         message = f"not set: say `recall_floor` to require one; {_share_words('recall', given.counts.recall)}"
         yield given.result(RECALL, "not_set", message, given.counts.recall.value)
     for category, floor in given.settings.category_floors.items():
+        if floor is None:
+            continue
         rows = [row for row in given.rows if row.category == category]
         yield _floor(given, f"recall_{category}", f"recall of {category}", rows, floor)
 

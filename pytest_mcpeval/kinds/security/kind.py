@@ -23,6 +23,7 @@ from pytest_mcpeval.kinds.security.scanning import (
 from pytest_mcpeval.kinds.security.schema import CorpusModel, EntrySettings, SecuritySettings
 from pytest_mcpeval.kinds.security.shape import SecurityShape
 from pytest_mcpeval.kinds.security.spec import SecuritySuite
+from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
 
@@ -265,6 +266,21 @@ class SecurityKind(SecurityShape, Kind[Any]):
         if corpus.settings.baseline is None:
             return None
         return Path(corpus.settings.baseline), content(corpus, samples)
+
+    def check_baseline(self, suite: Security) -> None:
+        """The verdicts of the same detectors on the same corpus."""
+        from pytest_mcpeval.kinds.security.baseline import baseline_gates, read
+
+        if isinstance(suite, ScanSuite):
+            return
+        corpus = _security(suite)
+        problems = [
+            Problem(Path(str(corpus.settings.baseline)), 0, gate.message)
+            for gate in baseline_gates(corpus, read(corpus))
+            if gate.verdict == "error"
+        ]
+        if problems:
+            raise DataFileError(problems)
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The rates of each detector on each suite."""

@@ -8,12 +8,12 @@ from typing import Any
 
 from pytest_mcpeval.kinds.base import Case, Place
 from pytest_mcpeval.kinds.cases import id_problems
-from pytest_mcpeval.kinds.fields import LONGEST_ID
+from pytest_mcpeval.kinds.fields import LONGEST_ID, vacuous
 from pytest_mcpeval.kinds.loader import SuiteLoader, checked
 from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE, HARMLESS, resembled
 from pytest_mcpeval.kinds.security.corpus_checks import twins, warnings
 from pytest_mcpeval.kinds.security.recorded import read_recorded
-from pytest_mcpeval.kinds.security.schema import CorpusModel, EntryModel, SecuritySettings
+from pytest_mcpeval.kinds.security.schema import CorpusModel, DetectorGatesModel, EntryModel, SecuritySettings
 from pytest_mcpeval.kinds.security.spec import (
     AttackCorpus,
     Entry,
@@ -179,8 +179,6 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
                 message += f" than {LONGEST_ID}: shorten one of them{self.origin('detectors')}"
                 self.problem("detectors", name, message=message)
         self._check_case_ids(entries)
-        if not self.settings.detectors:
-            self.problem("detectors", message=f"detectors: none is named{self.origin('detectors')}")
 
     def _check_case_ids(self, entries: tuple[Entry, ...]) -> None:
         """``a-b`` on ``c`` and ``a`` on ``b-c`` would have one name."""
@@ -205,11 +203,31 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
                 message = f"gates.detectors: there is no detector {shown(detector)}: expected {known}"
                 self.problem("gates", "detectors", detector, message=message + self.origin("gates"))
             floors += [(f"detectors.{detector}.category_floors", name) for name in own.category_floors]
+        self._check_limits(entries)
         for place, name in floors:
             if name not in categories:
                 hint = suggestion(name, categories)
                 message = f"gates.{place}: no malicious entry has the category {shown(name)}{hint}"
                 self.problem("gates", *place.split("."), name, message=f"{message}{self.origin('gates')}")
+
+    def _check_limits(self, entries: tuple[Entry, ...]) -> None:
+        """Limits that this many entries cannot break."""
+        gates = self.settings.gates
+        judged = [entry for entry in entries if gates.split in (None, entry.split)]
+        malicious = sum(entry.is_malicious for entry in judged)
+        counts = {
+            "max_errors": len(judged),
+            "max_newly_missed": malicious,
+            "max_new_false_alarms": len(judged) - malicious,
+        }
+        models: dict[tuple[str, ...], DetectorGatesModel] = {("gates",): gates}
+        models |= {("gates", "detectors", name): own for name, own in gates.detectors.items()}
+        for at, model in models.items():
+            for name, count in counts.items():
+                limit = getattr(model, name)
+                if name in model.model_fields_set and isinstance(limit, int) and limit >= count > 0:
+                    message = f"{'.'.join((*at, name))}: {vacuous(limit)}: expected less than {count}"
+                    self.problem(*at, name, message=message + self.origin("gates"))
 
     def _recorded(self, wanted: list[str]) -> dict[str, tuple[Mapping[str, Any], ...]]:
         found: dict[str, tuple[Mapping[str, Any], ...]] = {}

@@ -11,10 +11,11 @@ from pytest_mcpeval.kinds.fields import (
     BaselinePath,
     BatchSize,
     CaseId,
+    Ceiling,
     Concurrency,
+    Floor,
     Runs,
     Seconds,
-    Share,
     Text,
 )
 from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel, DetectorSetting
@@ -152,10 +153,10 @@ class EntryModel(_Model):
 class DetectorGatesModel(_Model):
     """Gates of one detector."""
 
-    fpr_ceiling: Share | None = Field(
+    fpr_ceiling: Ceiling | None = Field(
         default=DEFAULT_CEILING, description="the highest false-positive rate allowed"
     )
-    recall_floor: Share | None = Field(default=None, description="the lowest recall allowed")
+    recall_floor: Floor | None = Field(default=None, description="the lowest recall allowed")
     mode: Mode = Field(
         default="point", description="point: the rate itself holds; bound: its one-sided 95 % limit does"
     )
@@ -170,7 +171,9 @@ class DetectorGatesModel(_Model):
         description="benign entries that the baseline does not flag and may be flagged now; default: as many "
         "as chance explains",
     )
-    category_floors: dict[Category, Share] = Field(default={}, description="category → its lowest recall")
+    category_floors: dict[Category, Floor | None] = Field(
+        default={}, description="category → its lowest recall"
+    )
 
 
 class GatesModel(DetectorGatesModel):
@@ -187,7 +190,7 @@ class GatesModel(DetectorGatesModel):
 class SecuritySettings(_Model):
     """What a corpus is measured with and held to; an entry of ``security:`` in ``mcpeval.yaml``."""
 
-    detectors: dict[DetectorName, DetectorSetting] = Field(
+    detectors: Annotated[dict[DetectorName, DetectorSetting], Field(min_length=1)] = Field(
         default_factory=lambda: {"heuristics": DetectorModel.model_validate({"heuristics": {}})},
         description="name → detector",
         json_schema_extra={"default": {"heuristics": "heuristics"}},
@@ -216,7 +219,7 @@ class SecuritySettings(_Model):
 class EntrySettings(SecuritySettings):
     """An entry of ``security:`` in ``mcpeval.yaml``: what corpora are measured with, or servers to scan."""
 
-    scan: list[Text] = Field(
+    scan: Annotated[list[Text], Field(min_length=1)] = Field(
         default=[], description="instead of files: servers whose tools are put to the detectors as they are"
     )
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pytest_mcpeval.gates import GateResult, Verdict
+from pytest_mcpeval.gates import GateResult, Verdict, switched_off
 from pytest_mcpeval.kinds.session.critic.findings import SEVERITIES, Finding, Severity, count_words
 from pytest_mcpeval.kinds.session.critic.parsing import severity_in
 from pytest_mcpeval.kinds.session.metrics import incomplete
@@ -25,7 +25,8 @@ Place = tuple[str, str, str]
 def gate_names(gates: GatesModel, *, has_baseline: bool) -> list[str]:
     """The gates a suite has, in the order they are reported."""
     found = ["fail_on"] if gates.fail_on != "never" else []
-    found += [_max_name(severity) for severity in SEVERITIES if severity in gates.max_findings]
+    limited = [severity for severity in SEVERITIES if gates.max_findings.get(severity) is not None]
+    found += map(_max_name, limited)
     return [*found, NEW_FINDINGS] if has_baseline else found
 
 
@@ -45,13 +46,20 @@ def judge_gates(
         names = gate_names(gates, has_baseline=committed is not None)
         return [GateResult(suite, name, "error", "there is no report of the critic") for name in names]
     results = []
-    if gates.fail_on != "never":
+    if gates.fail_on == "never":
+        results.append(switched_off(suite, "fail_on", "fail_on: never"))
+    else:
         counted = _counted(gates.fail_on)
         result = _fail_on(suite, counted, findings)
         results.append(_doubted(result, _that_may_be(dropped, counted)))
     for severity in SEVERITIES:
-        if severity in gates.max_findings:
-            limit = gates.max_findings[severity]
+        if severity not in gates.max_findings:
+            continue
+        limit = gates.max_findings[severity]
+        if limit is None:
+            setting = f"max_findings: {{{severity}: null}}"
+            results.append(switched_off(suite, _max_name(severity), setting))
+        else:
             result = _at_most(suite, severity, limit, findings)
             # Those for which there is room among the ones that are allowed decide nothing.
             room = limit - sum(finding.severity == severity for finding in findings)

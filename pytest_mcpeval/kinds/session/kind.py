@@ -134,6 +134,12 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
 
         return measure_run(samples)
 
+    def check_baseline(self, suite: Session) -> None:
+        """The committed findings."""
+        from pytest_mcpeval.kinds.session.baseline import read
+
+        read(_session(suite))
+
     def gate_names(self, suite: Session) -> list[str]:
         """The gates over findings."""
         from pytest_mcpeval.kinds.session.baseline import read

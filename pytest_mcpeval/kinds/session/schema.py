@@ -116,7 +116,7 @@ class GatesModel(_Model):
     fail_on: Severity | Literal["never"] = Field(
         default="Critical", description="findings of this severity or a worse one fail the run"
     )
-    max_findings: dict[Severity, Annotated[int, Field(ge=0)]] = Field(
+    max_findings: dict[Severity, Annotated[int, Field(ge=0, le=1000)] | None] = Field(
         default={}, description="severity → how many findings there may be"
     )
 
