@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_mcpeval.interruptible import result_of
@@ -26,6 +29,9 @@ DEFAULT_TIMEOUT = 60.0
 _TAIL_LINES = 20
 # Past every limit inside: only a blocked connection thread lets the caller wait this long.
 _GRACE_SECONDS = 15.0
+_BLOCKED_SECONDS = 5.0
+"""Past its limit, an event loop that has not ended a call by itself is blocked by an in-process server."""
+_BLOCKED = "the server blocks its event loop, so that its thread was abandoned"
 
 
 class Connection:
@@ -55,9 +61,14 @@ class Connection:
         ready: Future[None] = Future()
         self._kept_open = self._thread.start(self._session.keep_open, ready)
         try:
-            result_of(ready)
+            result_of(ready, self._definition.start_timeout + _BLOCKED_SECONDS if self._is_here else math.inf)
         except ServerStartError as error:
             raise self._explained(error) from None
+        except FutureTimeout:
+            self._thread.is_blocked = True
+            seconds = self._definition.start_timeout
+            reason = f"no handshake within {seconds:g} s: {_BLOCKED}"
+            raise self._explained(ServerStartError(self.name, reason)) from None
         except BaseException:
             self._kept_open.cancel()
             raise
@@ -131,7 +142,7 @@ class Connection:
         """
         from pytest_mcpeval.servers import calls
 
-        return self._wait(self._start(calls.call_tool, name, arguments, timeout, any_name), timeout)
+        return self._wait(self._start(timeout, calls.call_tool, name, arguments, timeout, any_name), timeout)
 
     def start_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
@@ -139,7 +150,7 @@ class Connection:
         """Like `call_tool`, without waiting for the answer."""
         from pytest_mcpeval.servers import calls
 
-        return self._start(calls.call_tool, name, arguments, timeout)
+        return self._start(timeout, calls.call_tool, name, arguments, timeout)
 
     def start_tool_verbatim(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
@@ -147,7 +158,7 @@ class Connection:
         """Like `start_tool`; beside the response, the future has the result as the server sent it."""
         from pytest_mcpeval.servers import calls
 
-        return self._start(calls.call_tool_verbatim, name, arguments, timeout)
+        return self._start(timeout, calls.call_tool_verbatim, name, arguments, timeout)
 
     def read_resource(self, uri: str, *, timeout: float = DEFAULT_TIMEOUT) -> Response:
         """Read a resource.
@@ -161,7 +172,7 @@ class Connection:
         """Like `read_resource`, without waiting for the answer."""
         from pytest_mcpeval.servers import calls
 
-        return self._start(calls.read_resource, uri, timeout)
+        return self._start(timeout, calls.read_resource, uri, timeout)
 
     def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float = DEFAULT_TIMEOUT
@@ -179,7 +190,7 @@ class Connection:
         """Like `get_prompt`, without waiting for the answer."""
         from pytest_mcpeval.servers import calls
 
-        return self._start(calls.get_prompt, name, arguments, timeout)
+        return self._start(timeout, calls.get_prompt, name, arguments, timeout)
 
     def list_tools(self, *, timeout: float = DEFAULT_TIMEOUT, fresh: bool = False) -> list[Tool]:
         """All tools of the server, asked for once per connection, again when the server says that they
@@ -193,7 +204,7 @@ class Connection:
         session = self._session
         if session.tools is not None and not session.tools_changed and not fresh:
             return list(session.tools)
-        return list(self._wait(self._start(calls.list_tools, timeout, fresh), timeout))
+        return list(self._wait(self._start(timeout, calls.list_tools, timeout, fresh), timeout))
 
     def list_prompts(self, *, timeout: float = DEFAULT_TIMEOUT) -> list[Prompt]:
         """All prompts of the server.
@@ -203,7 +214,7 @@ class Connection:
         """
         from pytest_mcpeval.servers import calls
 
-        return list(self._wait(self._start(calls.list_prompts, timeout), timeout))
+        return list(self._wait(self._start(timeout, calls.list_prompts, timeout), timeout))
 
     def list_resources(self, *, timeout: float = DEFAULT_TIMEOUT) -> tuple[list[str], list[str]]:
         """The URIs of all resources of the server, and all its templates of such URIs.
@@ -213,7 +224,7 @@ class Connection:
         """
         from pytest_mcpeval.servers import calls
 
-        return self._wait(self._start(calls.list_resources, timeout), timeout)
+        return self._wait(self._start(timeout, calls.list_resources, timeout), timeout)
 
     def output_schema(self, tool: str, *, timeout: float = DEFAULT_TIMEOUT) -> Mapping[str, Any] | None:
         """The JSON Schema the server declares for a tool's structured content, if any.
@@ -254,6 +265,8 @@ class Connection:
 
     def wait_closed(self, seconds: float) -> bool:
         """Whether the connection has ended within the time."""
+        if self._thread.is_blocked:
+            return True
         try:
             self._kept_open.result(seconds)
         except FutureTimeout:
@@ -262,8 +275,45 @@ class Connection:
             pass
         return True
 
-    def _start(self, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any) -> Future[ResultT]:
-        return self._thread.start(self._told, call, *arguments)
+    def _start(
+        self, timeout: float, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any
+    ) -> Future[ResultT]:
+        future = self._thread.start(self._told, call, *arguments)
+        return self._bounded(future, timeout) if self._is_here else future
+
+    @property
+    def _is_here(self) -> bool:
+        return self._definition.transport == "module"
+
+    def _bounded(self, inner: Future[ResultT], seconds: float) -> Future[ResultT]:
+        """The same future, ended from another thread when the server keeps its own from ending anything."""
+        outer: Future[ResultT] = Future()
+        timer = threading.Timer(seconds + _BLOCKED_SECONDS, self._abandon, (outer, seconds))
+        timer.daemon = True
+
+        def settle(done: Future[ResultT]) -> None:
+            timer.cancel()
+            with suppress(InvalidStateError):
+                if done.cancelled():
+                    outer.cancel()
+                elif (error := done.exception()) is not None:
+                    outer.set_exception(error)
+                else:
+                    outer.set_result(done.result())
+
+        def cancel(done: Future[ResultT]) -> None:
+            if done.cancelled():
+                inner.cancel()
+
+        timer.start()
+        inner.add_done_callback(settle)
+        outer.add_done_callback(cancel)
+        return outer
+
+    def _abandon(self, outer: Future[ResultT], seconds: float) -> None:
+        self._thread.is_blocked = self._session.dead = True
+        with suppress(InvalidStateError):
+            outer.set_exception(CallError("timeout", f"no answer within {seconds:g} s: {_BLOCKED}"))
 
     async def _told(self, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any) -> ResultT:
         """The call, its error completed by what the server said meanwhile, without secrets."""

@@ -26,7 +26,7 @@ _CLOSE_SECONDS = 12.0
 
 
 class Connections:
-    """All connections of a process, on one connection thread that starts with the first of them.
+    """All connections of a process, on one connection thread; each in-process server has a thread of its own.
 
     ``definitions`` are the servers that can be asked for by name; any other can be by its definition.
     ``environ`` is where variables of definitions are looked up (default: the environment of the process).
@@ -51,7 +51,7 @@ class Connections:
         self._warm: dict[ServerDefinition, Connection] = {}
         self._failed: dict[ServerDefinition, ServerStartError] = {}
         self._opened: list[Connection] = []
-        self._thread: ConnectionThread | None = None
+        self._threads: dict[ServerDefinition | None, ConnectionThread] = {}
         self._closed = False
 
     def get(self, server: str | ServerDefinition, *, fresh: bool = False) -> Connection:
@@ -77,6 +77,13 @@ class Connections:
         return self._definitions[name]
 
     def _get(self, definition: ServerDefinition, fresh: bool) -> Connection:
+        if (thread := self._threads.get(definition)) is not None and thread.is_blocked:
+            reason = (
+                "it has blocked its event loop before: a tool or a lifespan that waits must not be `async`"
+            )
+            raise ServerStartError(
+                definition.name, reason, command=definition.shown(), origin=definition.origin
+            )
         warm = self._warm.get(definition)
         if warm is not None and not fresh:
             if warm.responsive():
@@ -99,7 +106,7 @@ class Connections:
     def _open(self, definition: ServerDefinition) -> Connection:
         expanded = expand(definition, self._environ)
         _require_directory(expanded)
-        thread = self._connection_thread()
+        thread = self._connection_thread(definition if definition.transport == "module" else None)
         files = self._files(definition.name) if definition.transport == "stdio" else None
         in_process = _load(expanded) if definition.transport == "module" else None
         with garbage_collection_paused():
@@ -122,26 +129,28 @@ class Connections:
         directory.mkdir(parents=True, exist_ok=True)
         return ProcessFiles.create(directory, server, next(self._numbers))
 
-    def _connection_thread(self) -> ConnectionThread:
+    def _connection_thread(self, server: ServerDefinition | None) -> ConnectionThread:
+        """That of an in-process server, or of all others."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the connections are closed")
-            self._thread = self._thread or ConnectionThread()
-            return self._thread
+            if server not in self._threads:
+                self._threads[server] = ConnectionThread()
+            return self._threads[server]
 
     def close(self) -> None:
         """End all connections and server processes, within some seconds; a second call does nothing."""
         with self._lock:
             self._closed = True
             opened, self._opened = self._opened, []
-            thread, self._thread = self._thread, None
+            threads, self._threads = list(self._threads.values()), {}
             temporary, self._temporary = self._temporary, None
         for connection in opened:
             connection.start_close()
         deadline = time.monotonic() + _CLOSE_SECONDS
         for connection in opened:
             connection.wait_closed(max(0.0, deadline - time.monotonic()))
-        if thread is not None:
+        for thread in threads:
             thread.stop()
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The thread with the event loop that all connections of a process live on."""
+"""Threads with the event loops that connections live on."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ _STOP_SECONDS = 5.0
 
 
 class ConnectionThread:
-    """An event loop in a thread of its own, from the first connection of a process to the last."""
+    """An event loop in a thread of its own, from the first connection on it to the last.
+
+    ``is_blocked`` says that an in-process server keeps the loop from going on: nothing on it ends any more.
+    """
 
     def __init__(self) -> None:
+        self.is_blocked = False
         from anyio.from_thread import start_blocking_portal
 
         from pytest_mcpeval.servers.quiet import ThreadFilter
@@ -51,6 +55,9 @@ class ConnectionThread:
 
     def stop(self) -> None:
         """End the thread, unless a blocking tool of an in-process server holds it up."""
+        if self.is_blocked:
+            self._filter.remove()
+            return
         # Leaving the context joins the thread without a limit; a daemon may wait for that in our place.
         leaving = threading.Thread(target=self._leave, name="mcpeval-connections-close", daemon=True)
         leaving.start()
