@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+# What the runner of GitHub Actions obeys: `::` where a line begins, after white space, and `##[` anywhere.
+_WORKFLOW_COMMAND = re.compile(r"^([^\S\n]*):(?=:)|(#)(?=#\[)", re.MULTILINE)
 _UNSEEN = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -18,10 +20,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def visible(text: str) -> str:
     """The text with control and bidirectional characters spelled out, so that no terminal obeys them.
 
-    Newlines and tabs stay; carriage returns before a newline are dropped.
+    Newlines and tabs stay; carriage returns before a newline are dropped. The beginnings of workflow commands
+    are spelled out too (``::error::`` where a line begins, ``##[error]`` anywhere), so that no runner of
+    GitHub Actions obeys them.
     """
-    text = text.replace("\r\n", "\n")
-    return _SURROGATE.sub(_spelled, _CONTROL.sub(_spelled, text))
+    text = _CONTROL.sub(_spelled, text.replace("\r\n", "\n"))
+    if "::" in text or "##[" in text:
+        text = _WORKFLOW_COMMAND.sub(lambda found: f"{found[1] or ''}\\x{'23' if found[2] else '3a'}", text)
+    return _SURROGATE.sub(_spelled, text)
 
 
 def revealed(text: str) -> str:
@@ -57,5 +63,6 @@ def shortened(text: str, limit: int) -> str:
 
 
 def indented(text: str, prefix: str = "    ") -> str:
-    """Every line of a text behind a prefix."""
-    return "\n".join(prefix + line if line else prefix.rstrip() for line in text.splitlines())
+    """Every line of a text behind a prefix; what else ends a line somewhere is spelled out."""
+    lines = visible(text).splitlines()
+    return "\n".join(prefix + line if line else prefix.rstrip() for line in lines)

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     path: Path = options.run_dir / "score.json" if options.run_dir.is_dir() else options.run_dir
     try:
         score = read_score(path)
-        print(render(score, path.parent, _narratives(score, options)), end="")
+        print(visible(render(score, path.parent, _narratives(score, options))), end="")
     except (ScoreFileError, ReportError) as error:
         for line in str(error).splitlines():
             print(visible(f"{options.prog}: {line}"), file=sys.stderr)

@@ -137,7 +137,9 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
         try:
             tools = runtime.connection(attached[scope.mcp_name].definition).list_tools()
         except (CallError, ServerConfigError, ServerStartError) as error:
-            print(f"no edge cases of {scope.mcp_name}: {error}")
+            from pytest_mcpeval.text import visible
+
+            print(visible(f"no edge cases of {scope.mcp_name}: {error}"))
             continue
         found[scope.mcp_name] = [
             Manifest(

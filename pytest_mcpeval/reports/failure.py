@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_mcpeval.text import visible
+
 
 @dataclass(frozen=True)
 class Crash:
@@ -26,8 +28,9 @@ class FailureText:
     """A failure in words, and where it is. Lines that begin with ✗ are red, with ✓ green, with ? yellow."""
 
     def __init__(self, text: str, path: str = "", lineno: int = 0) -> None:
-        self.text = text
-        self.reprcrash = Crash(text.partition("\n")[0], path, lineno)
+        # Made visible already, but maybe put together of parts since: a part may begin a line now.
+        self.text = visible(text)
+        self.reprcrash = Crash(self.text.partition("\n")[0], path, lineno)
 
     def __str__(self) -> str:
         return self.text

@@ -71,7 +71,7 @@ def _run(detector: str, results: list[dict[str, Any]], failures: list[str]) -> d
 
     rules = sorted({result["ruleId"] for result in results})
     driver = {
-        "name": f"pytest-mcpeval ({detector})",
+        "name": f"pytest-mcpeval ({revealed(detector)})",
         "version": __version__,
         "rules": [{"id": rule} for rule in rules],
     }
@@ -109,7 +109,7 @@ def _result(sample: Sample, tool: Mapping[str, Any], detection: Mapping[str, Any
     message = shortened(revealed(f"{name}: {said} ({field})"), SHOWN_CHARACTERS)
     identity = "\n".join((name, rule, field, str(detection.get("span")), said))
     return {
-        "ruleId": rule,
+        "ruleId": revealed(rule),
         "level": LEVELS.get(severity, "warning"),
         "message": {"text": message},
         "locations": [
@@ -118,7 +118,7 @@ def _result(sample: Sample, tool: Mapping[str, Any], detection: Mapping[str, Any
                     "artifactLocation": {"uri": quote(sample.suite), "uriBaseId": "%SRCROOT%"},
                     "region": {"startLine": sample.measured["line"]},
                 },
-                "logicalLocations": [{"fullyQualifiedName": name, "kind": "function"}],
+                "logicalLocations": [{"fullyQualifiedName": revealed(name), "kind": "function"}],
             }
         ],
         "partialFingerprints": {"detection/v1": hashlib.sha256(identity.encode()).hexdigest()},

@@ -196,7 +196,8 @@ class _Section:
             # A number stays beside its unit.
             bound = line.replace(" %", f"{NO_BREAK_SPACE}%")
             for part in textwrap.wrap(bound, room, break_long_words=False, break_on_hyphens=False):
-                yield part.replace(NO_BREAK_SPACE, " ")
+                # Once more: another word begins the line now.
+                yield visible(part.replace(NO_BREAK_SPACE, " "))
 
 
 def _words_of(report: pytest.TestReport) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text import indented, visible
 
 CallReason = Literal[
     "timeout", "crashed", "refused", "http", "protocol", "unknown_tool", "connection", "unreachable"
@@ -79,7 +79,7 @@ class ServerStartError(Exception):
             lines.append(f"  defined: {self.origin}")
         if self.stderr_tail:
             lines.append("  its last words:")
-            lines.extend(f"    {line}" for line in self.stderr_tail.splitlines())
+            lines.append(indented(self.stderr_tail))
         return lines
 
 

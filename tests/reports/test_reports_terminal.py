@@ -13,6 +13,7 @@ import pytest
 
 from pytest_mcpeval.samples import Check, Sample, samples_from_json, samples_to_json
 from pytest_mcpeval.text import escaped_markdown as escaped
+from pytest_mcpeval.text import indented, visible
 from tests.support import SERVER, Project, Run, case, failing
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -227,6 +228,90 @@ def test_a_report_that_cannot_be_written_at_the_end_costs_nothing_else(tmp_path:
 
 def test_without_the_option_no_report_is_written(wide: tuple[Run, set[str]]) -> None:
     assert wide[1] == set()
+
+
+COMMANDS = (
+    "::error file=a.py::obeyed",
+    "fine",
+    "  ::stop-commands::x",
+    "\u3000::add-mask::a",
+    "a ##[error]obeyed",
+    "###[group]b",
+    "x\u2028::warning::y",
+    "x\r::warning::y",
+    "\x1b[31m::notice::z",
+    "a::b ## [c]",
+)
+"""Lines of a target: what a runner of GitHub Actions would obey, and what it would not."""
+
+SHOUTING = """
+import sys
+from mcp.server import MCPServer
+
+server = MCPServer("shouting", log_level="ERROR")
+
+
+@server.tool(structured_output=False)
+def shout(text: str) -> str:
+    print(text, file=sys.stderr, flush=True)
+    raise ValueError(text)
+
+
+if __name__ == "__main__":
+    server.run("stdio")
+"""
+
+TESTS_OF_SHOUTS = """
+def test_shout(mcpeval_call, mcpeval_expect):
+    mcpeval_expect(mcpeval_call("shout", text=TEXT)).contains(TEXT[::-1])
+
+
+def test_marked(mcpeval_call, mcpeval_expect):
+    with mcpeval_expect(TEXT).all() as expect:
+        expect.contains(TEXT * 2).not_.contains("obeyed").equals({})
+"""
+
+
+def obeyed(text: str) -> list[str]:
+    """The lines that the runner takes for commands: it trims them, and looks for `##[` anywhere."""
+    lines = [line.strip() for line in re.split(r"\r\n|[\n\r]", text)]
+    return [line for line in lines if line.startswith("::") or "##[" in line]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_no_line_is_a_workflow_command(line: str) -> None:
+    text = f"{line}\n{line}"
+    shown = visible(text)
+    assert not obeyed(shown)
+    assert visible(shown) == shown
+    assert not obeyed(indented(text))
+    assert len(indented(text).splitlines()) == 2
+    assert (shown == text) == (line in ("fine", "a::b ## [c]"))
+
+
+@pytest.mark.parametrize("mode", [[], ["-n2"]], ids=["serial", "n2"])
+def test_a_target_gives_a_runner_no_orders(tmp_path: Path, mode: list[str]) -> None:
+    project = Project(tmp_path)
+    project.write("pytest.ini", "[pytest]\n")
+    project.write("server.py", SHOUTING)
+    project.write_json(".mcp.json", {"mcpServers": {"s": {"command": sys.executable, "args": ["server.py"]}}})
+    hostile = "\n".join(COMMANDS)
+    plain = {"expected": {"validations": [{"type": "contains", "value": f"{hostile} more"}]}}
+    cases = [
+        {"id": "one", "name": hostile, "tool": "shout", "input": {"text": hostile}, **plain},
+        {"id": "two", "tool": "shout", "input": {"text": hostile}, "project": "##[error]p", **plain},
+        {"id": "three", "tool": "::error::", "input": {}, **plain},
+    ]
+    project.suite("a.yaml", *cases, gates={"pass_rate": 0.5})
+    project.suite("b.yaml", *({**one, "tags": ["::error::"]} for one in cases), project="##[group]")
+    project.suite("wrong.yaml", {"id": "::error::x", "tool": "##[error]", hostile: 1})
+    project.write("test_shouts.py", f"TEXT = {hostile!r}\n{TESTS_OF_SHOUTS}")
+    for options in (["-v"], ["--tb=line", "-rA"]):
+        run = project.run(*mode, *options, "-c", "pytest.ini", "--continue-on-collection-errors", CI="")
+        assert "obeyed" in run.out
+        assert "stop-commands" in run.out
+        assert not obeyed(run.out + run.err)
+        assert not {"\x1b", "\u2028"} & {*run.out, *run.err}
 
 
 @pytest.mark.parametrize("text", ["<b>", "a|b", "[x](y)", "`c`", "**d**", "# e", "line\nbreak", "\x1b[31m"])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.text import indented
 
 AnswerReason = Literal[
     "timeout", "crashed", "raised", "answer", "http", "refused", "unreachable", "protocol", "connection"
@@ -85,5 +86,5 @@ class TargetStartError(TargetError):
     def __str__(self) -> str:
         lines = [f"{self.role} {self.name} cannot be used: {self.reason}"]
         if self.stderr_tail:
-            lines += ["  its last words:", *(f"    {line}" for line in self.stderr_tail.splitlines())]
+            lines += ["  its last words:", indented(self.stderr_tail)]
         return "\n".join(lines)
