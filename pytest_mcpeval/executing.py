@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import dropwhile, islice
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from pytest_mcpeval.driving_plan import write_plan
 from pytest_mcpeval.foreseeing import SetUpsOfTheProject, may_be_set_aside
 from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key, withdraw_xfail
+from pytest_mcpeval.judging import asked_of, told
 from pytest_mcpeval.kinds.base import Case, Suite, TargetError
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
@@ -157,9 +160,9 @@ class Executor:
             setattr(report, ONCE_ATTRIBUTE, tuple(map(redactor.text, once)))
         samples = _samples_of(item, call, report)
         if samples:
-            samples = _as_reported(samples, report)
+            samples, text = _as_json(_as_reported(samples, report), report)
             item.stash[sent_key] = samples
-            setattr(report, SAMPLES_ATTRIBUTE, samples_to_json([sample.redacted() for sample in samples]))
+            setattr(report, SAMPLES_ATTRIBUTE, text)
             if call.when != "teardown":
                 _mark(item, report, samples, self.runtime.settings.inconclusive)
         if self._unsent_selections is not None:
@@ -176,8 +179,21 @@ class Executor:
         return report
 
     def pytest_sessionfinish(self) -> None:
-        """Close every connection."""
-        self.runtime.close()
+        """Close every connection; one that cannot be closed takes no report with it."""
+        for error in self.runtime.close():
+            with suppress(Warning):  # Where warnings are errors.
+                warnings.warn(pytest.PytestWarning(visible(f"while closing: {told(error)}")), stacklevel=1)
+
+
+def _as_json(samples: list[Sample], report: pytest.TestReport) -> tuple[list[Sample], str]:
+    """The samples, and their text; what is no JSON is an error of its case, and not of the session."""
+    try:
+        return samples, samples_to_json([sample.redacted() for sample in samples])
+    except TypeError as error:
+        message = f"what the kind measured is no JSON: {error}"
+    report.outcome, report.longrepr = "failed", message
+    bare = [Sample(one.suite, one.kind, one.id, "error", message=message) for one in samples]
+    return bare, samples_to_json(bare)
 
 
 def _is_verdict(item: CaseItem, call: pytest.CallInfo[None]) -> bool:
@@ -256,7 +272,7 @@ def _not_judged(
         outcome="skipped" if report.skipped and not hasattr(report, "wasxfail") else "error",
         message=_first_line(call) if _unknown_fixture(item, call, report) is None else report.longreprtext,
         traits=dict(case.traits),
-        measured=item.runtime.kind(item.suite.kind).asked_of(item.suite, case),
+        measured=asked_of(item.runtime.kind(item.suite.kind), item.suite, case),
     )
 
 

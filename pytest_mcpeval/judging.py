@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_mcpeval.blessing import Blessing, bless
 from pytest_mcpeval.charts import Chart
@@ -30,6 +33,47 @@ from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.tables import Row, Table
 
 ARTIFACTS_GATE = "artifacts"
+JUDGING_GATE = "judging"
+
+Found = TypeVar("Found")
+
+
+class Incidents:
+    """What kinds raised while they judged: gates in error, so that the other suites keep their reports."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._messages: dict[tuple[str, str], list[str]] = {}
+
+    @property
+    def gates(self) -> list[GateResult]:
+        """One gate in error for each suite in which something was raised."""
+        return [
+            GateResult(suite, name, "error", "\n".join(dict.fromkeys(messages)))
+            for (suite, name), messages in self._messages.items()
+        ]
+
+    def guarded(
+        self, suite: str, otherwise: Found, call: Callable[..., Found], *args: Any, **options: Any
+    ) -> Found:
+        """What a call returns; something ``otherwise``, and a gate of the suite in error, if it raises."""
+        try:
+            return call(*args, **options)
+        except KeyboardInterrupt:
+            raise
+        except OSError as error:
+            message = f"what belongs to the whole run cannot be read or written: {error}"
+            self._messages.setdefault((suite, ARTIFACTS_GATE), []).append(_short(message, self._runtime))
+        except BaseException as error:  # Outcomes of pytest are no `Exception`.
+            self._messages.setdefault((suite, JUDGING_GATE), []).append(_short(told(error), self._runtime))
+        return otherwise
+
+
+def told(error: BaseException) -> str:
+    """What was raised, and where: in the last two functions that were called."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
+    places = ", which called ".join(f"{one.name} ({one.filename}:{one.lineno})" for one in frames[-2:])
+    return f"{type(error).__name__}: {error}" + (f"; raised in {places}" if places else "")
 
 
 SHARD_REASON = "not evaluated: this run is a shard, and `pytest-mcpeval merge` decides"
@@ -41,49 +85,60 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState, *, is_merged
     Where shards are merged, each of them has written what kinds write when a session ends.
     """
     results = [_result(runtime, ledger, ledger.selections[key], state) for key in sorted(ledger.selections)]
-    concluded = Blessing(results) if is_merged else _concluded(runtime, results)
+    incidents = Incidents(runtime)
+    notes = [] if is_merged else _concluded(runtime, results, incidents)
     judged = {result.selection.kind for result in results}
     kinds = [runtime.kind(name) for name in runtime.kinds if name in judged]
-    blessing = bless(runtime, results, state) if runtime.settings.bless else Blessing(results)
+    blessing = Blessing(results)
+    if runtime.settings.bless:
+        blessing = incidents.guarded("mcpeval", blessing, bless, runtime, results, state)
+    tables = [table for kind in kinds for table in _tables(runtime, kind, results, incidents)]
+    charts = [
+        chart
+        for kind in kinds
+        if (samples := ledger.of_kind(kind.name))
+        for chart in incidents.guarded(kind.name, list[Chart](), kind.charts, samples)
+    ]
+    totals: dict[str, Any] = {}
+    totals_of_run: dict[str, Any] = {}
+    for kind in kinds:
+        everything = _all(runtime, kind, results)
+        totals[kind.name] = incidents.guarded(kind.name, {}, _plain, kind.totals, everything)
+        totals_of_run[kind.name] = incidents.guarded(kind.name, {}, _plain, kind.totals_of_run, everything)
     shard = runtime.settings.shard
-    verdict = _verdict(blessing, state, concluded.gates, shard=shard)
+    verdict = _verdict(blessing, state, incidents.gates, shard=shard)
     return Evaluation(
         suites=blessing.suites,
-        tables=[
-            *(table for kind in kinds for table in _tables(runtime, kind, results)),
-            _repeated(results),
-        ],
+        tables=[*tables, _repeated(results)],
         verdict=verdict,
-        reason=_reason(verdict, blessing, state, concluded.gates, shard=shard),
-        notes=[*concluded.notes, *blessing.notes],
-        session_gates=[*concluded.gates, *blessing.gates],
-        charts=[chart for kind in kinds for chart in _charts(kind, ledger)],
-        totals={kind.name: kind.totals(_all(runtime, kind, results)) for kind in kinds},
-        totals_of_run={kind.name: kind.totals_of_run(_all(runtime, kind, results)) for kind in kinds},
+        reason=_reason(verdict, blessing, state, incidents.gates, shard=shard),
+        notes=[*notes, *blessing.notes],
+        session_gates=[*incidents.gates, *blessing.gates],
+        charts=charts,
+        totals=totals,
+        totals_of_run=totals_of_run,
     )
 
 
-def _concluded(runtime: Runtime, results: Sequence[SuiteResult]) -> Blessing:
-    """What kinds write when a session ends: sentences on it, and gates in error for what was not written."""
+def _concluded(runtime: Runtime, results: Sequence[SuiteResult], incidents: Incidents) -> list[str]:
+    """What kinds write when a session ends: sentences on it."""
     notes: list[str] = []
-    gates: list[GateResult] = []
     for result in results:
-        try:
-            suite = runtime.suite_at(result.selection.path)
-            if suite is not None:
-                notes += runtime.kind(suite.kind).conclude(suite, result.samples)
-        except OSError as error:
-            message = f"what belongs to the whole run cannot be written: {error}"
-            gates.append(GateResult(result.key, ARTIFACTS_GATE, "error", message))
-        except DataFileError:
-            # Told where the file was collected.
+        if (suite := _suite_of(runtime, result.selection)) is None:
             continue
-    return Blessing(results, notes, gates)
+        conclude = runtime.kind(suite.kind).conclude
+        notes += incidents.guarded(result.key, [], conclude, suite, result.samples)
+    return notes
 
 
-def _charts(kind: Kind[Any], ledger: Ledger) -> list[Chart]:
-    samples = ledger.of_kind(kind.name)
-    return kind.charts(samples) if samples else []
+def _suite_of(runtime: Runtime, selection: Selection) -> Suite[Any] | None:
+    """The suite of a selection; None for cases in Python, and for a file that can be read no more.
+
+    A gate in error tells of such a file.
+    """
+    with suppress(Exception):
+        return runtime.suite_at(selection.path)
+    return None
 
 
 def _all(runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult]) -> list[Sample]:
@@ -96,19 +151,21 @@ def _all(runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult]) -> l
     ]
 
 
-def _tables(runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult]) -> list[Table]:
-    chosen = [result for result in results if result.selection.kind == kind.name]
+def _tables(
+    runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult], incidents: Incidents
+) -> list[Table]:
     found = {
         result.key: _with_missing(runtime, result.selection, result.samples, result.complete)
-        for result in chosen
+        for result in results
+        if result.selection.kind == kind.name
     }
     samples = {key: listed for key, listed in found.items() if listed}
     compared = {
         result.key: result.compared for result in results if result.key in samples and result.compared
     }
     return [
-        *(kind.tables(samples) if samples else []),
-        *(kind.comparison_tables(compared) if compared else []),
+        *(incidents.guarded(kind.name, list[Table](), kind.tables, samples) if samples else []),
+        *(incidents.guarded(kind.name, list[Table](), kind.comparison_tables, compared) if compared else []),
     ]
 
 
@@ -124,7 +181,7 @@ def _repeated(results: Sequence[SuiteResult]) -> Table:
             )
         )
         for result in results
-        if any(sample.runs for sample in result.samples)
+        if "runs" in result.metrics
     ]
     return Table("Between runs", ("", "runs", "changed", "share"), tuple(rows))
 
@@ -139,18 +196,39 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         stopped=state.stopped,
         crashed=frozenset(selection.cases_of(state.crashed)),
     )
-    gates = _gates(runtime, selection, samples, complete)
-    samples = _decided(runtime, selection, samples, gates)
+    incidents = Incidents(runtime)
+    key = selection.suite
+    gates = incidents.guarded(key, list[GateResult](), _gates, runtime, selection, samples, complete)
+    samples = incidents.guarded(key, samples, _decided, runtime, selection, samples, gates)
+    everything = _with_missing(runtime, selection, samples, complete)
     return SuiteResult(
         selection=selection,
         complete=complete,
         samples=samples,
-        metrics=kind.measure_over_runs(_with_missing(runtime, selection, samples, complete)),
-        run=kind.measure_run(samples),
-        gates=gates,
-        compared={} if complete.partial else _compared(runtime, selection, samples),
-        exhibits={one.id: kind.exhibits(one) for one in samples if one.outcome in NOT_PASSED},
+        metrics=incidents.guarded(key, {}, _plain, kind.measure_over_runs, everything),
+        run=incidents.guarded(key, {}, _plain, kind.measure_run, samples),
+        compared={}
+        if complete.partial
+        else incidents.guarded(key, {}, _plain, _compared, runtime, selection, samples),
+        exhibits={
+            one.id: incidents.guarded(key, [], kind.exhibits, one)
+            for one in samples
+            if one.outcome in NOT_PASSED
+        },
+        # Last, when everything that may raise has been called.
+        gates=[*gates, *incidents.gates],
     )
+
+
+def _plain(call: Callable[..., Found], *args: Any) -> Found:
+    """What a call returns, which has to be JSON: the report of all suites is.
+
+    Raises:
+        TypeError: It is none.
+    """
+    found = call(*args)
+    json.dumps(found)
+    return found
 
 
 def _decided(
@@ -159,10 +237,7 @@ def _decided(
     """The samples: a wrong case is tolerated if a gate decides on it that was evaluated in this run."""
     evaluated = [gate.name for gate in gates if gate.verdict in ("passed", "failed")]
     kind = runtime.kind(selection.kind)
-    try:
-        suite = runtime.suite_at(selection.path)
-    except DataFileError:
-        suite = None
+    suite = _suite_of(runtime, selection)
 
     def decided(sample: Sample) -> Sample:
         if sample.outcome not in ("wrong", "tolerated"):
@@ -180,11 +255,7 @@ def _with_missing(
     """The samples, and one in error for each case that was to run and did not come back."""
     if complete.partial or not complete.missing:
         return samples
-    try:
-        suite = runtime.suite_at(selection.path)
-    except DataFileError:
-        suite = None
-    if suite is None:
+    if (suite := _suite_of(runtime, selection)) is None:
         return samples
     found = {sample.id: sample for sample in samples}
     missing = frozenset(complete.missing)
@@ -203,8 +274,15 @@ def _missing(runtime: Runtime, suite: Suite[Any], case: Case[Any]) -> Sample:
         outcome="error",
         message="the case was to run and did not come back",
         traits=dict(case.traits),
-        measured=runtime.kind(suite.kind).asked_of(suite, case),
+        measured=asked_of(runtime.kind(suite.kind), suite, case),
     )
+
+
+def asked_of(kind: Kind[Any], suite: Suite[Any], case: Case[Any]) -> Mapping[str, Any]:
+    """What is measured of a case that brought no answer; nothing if its kind cannot say."""
+    with suppress(Exception):
+        return kind.asked_of(suite, case)
+    return {}
 
 
 def _compared(runtime: Runtime, selection: Selection, samples: Sequence[Sample]) -> Mapping[str, Any]:

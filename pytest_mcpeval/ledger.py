@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -52,15 +53,12 @@ def selection_of(suite: Suite[Any], chosen: Container[tuple[str, str]]) -> Selec
 
 def selections_of(runtime: Runtime, node_ids: Iterable[str]) -> list[Selection]:
     """The selections of the data files among some node ids, read anew."""
-    from pytest_mcpeval.loading import DataFileError
-
     items = {(path, name) for path, _, name in (node_id.partition("::") for node_id in node_ids)}
     found = []
     for key in sorted({path for path, _ in items if not path.endswith(".py")}):
-        try:
+        suite = None
+        with suppress(Exception):  # Told where the file was collected.
             suite = runtime.suite(runtime.settings.rootdir / key)
-        except DataFileError:
-            continue
         if suite is not None:
             batches = [batch for batch in suite.batches if (key, batch.name) in items]
             found.append(selection_of(suite, {(key, case) for batch in batches for case in batch.ids}))

@@ -26,7 +26,6 @@ from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME
 from pytest_mcpeval.project_rules import ProjectFile, Rule
 from pytest_mcpeval.root_directory import configures_pytest
 from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.servers.errors import ServerConfigError
 
 PROJECT_FILE_NAMES = (PROJECT_FILE_NAME, *MISTAKEN_NAMES)
 SHOWN_FILES = 20
@@ -83,8 +82,8 @@ class Collected:
         ignored = [path for path in self.ignored if is_ignored_by_option(path, self.config)]
         found = {file for path in ignored for file in self._data_files(path)}
         for path in sorted(self.files | found):
-            # What is wrong with it is told when it is collected.
-            with suppress(DataFileError, ServerConfigError):
+            # What is wrong with it is told when it is collected; a kind from outside may raise anything.
+            with suppress(Exception):
                 self.runtime.suite(path)
 
     def _data_files(self, path: Path) -> Iterator[Path]:

@@ -21,7 +21,7 @@ from pytest_mcpeval.executing import (
 )
 from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
 from pytest_mcpeval.items import CaseItem
-from pytest_mcpeval.judging import evaluate, lacks_verdict
+from pytest_mcpeval.judging import evaluate, lacks_verdict, told
 from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
 from pytest_mcpeval.left_out import look_alikes, where_data_files_are
@@ -159,7 +159,12 @@ class Reporter:
         by_kind: dict[str, list[Suite[Any]]] = {}
         for suite in suites:
             by_kind.setdefault(suite.kind, []).append(suite)
-        lines = [self.runtime.kind(name).session_header(found) for name, found in by_kind.items()]
+        lines = []
+        for name, found in by_kind.items():
+            try:
+                lines.append(self.runtime.kind(name).session_header(found))
+            except Exception as error:
+                lines.append(f"{name}: no header: {told(error)}")
         return [visible(line) for line in lines if line]
 
     @pytest.hookimpl(optionalhook=True)

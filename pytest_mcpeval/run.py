@@ -13,6 +13,7 @@ from pytest_mcpeval.browser.announcing import keep_standard_error
 from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
 from pytest_mcpeval.foreseeing import SetUpsOfTheProject
+from pytest_mcpeval.judging import told
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.python_judging import PythonCases
@@ -76,6 +77,8 @@ def _runtime(config: pytest.Config) -> Runtime:
         kinds = Kinds(checks, _flat(config.hook.pytest_mcpeval_kinds()))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
+    except Exception as error:
+        raise pytest.UsageError(f"a pytest_mcpeval_ hook raised {told(error)}") from None
     return Runtime(settings_from(config), kinds, checks)
 
 

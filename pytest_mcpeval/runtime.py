@@ -182,11 +182,14 @@ class Runtime:
         found: TargetT = self._targets[key]  # type: ignore[assignment]
         return found
 
-    def close(self) -> None:
-        """Close every target and connection, and forget calls in flight."""
-        self.ahead.close()
-        while self._targets:
-            self._targets.popitem()[1].close()
-        if self._connections is not None:
-            self._connections.close()
-            self._connections = None
+    def close(self) -> list[Exception]:
+        """Close every target and connection, and forget calls in flight; what was raised, after the rest."""
+        opened = [*reversed(self._targets.values()), *([self._connections] if self._connections else [])]
+        self._targets, self._connections = {}, None
+        raised = []
+        for one in (self.ahead, *opened):
+            try:
+                one.close()
+            except Exception as error:
+                raised.append(error)
+        return raised

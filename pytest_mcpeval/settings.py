@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -276,4 +277,7 @@ def _plan(config: pytest.Config) -> Path | None:
 def _cache_directory(config: pytest.Config) -> Path | None:
     if not config.pluginmanager.hasplugin("cacheprovider"):
         return None
-    return config.cache.mkdir("mcpeval") if config.cache is not None else None
+    # A checkout that cannot be written has none.
+    with suppress(OSError):
+        return config.cache.mkdir("mcpeval") if config.cache is not None else None
+    return None

@@ -27,12 +27,21 @@ class Table:
     """A titled table. The first column is text, the others are figures; a table without rows is not shown.
 
     ``brief`` is what is left of it where there is room for one line only; empty for nothing.
+
+    Raises:
+        ValueError: A row has not as many cells as the header, or one that is no text.
     """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[Row, ...]
     brief: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row.cells) != len(self.header) or not all(isinstance(cell, str) for cell in row.cells):
+                count = len(self.header)
+                raise ValueError(f"table {self.title!r}: a row has {count} texts, as its header, found {row}")
 
 
 def tone_of_rate(rate: float) -> Tone:

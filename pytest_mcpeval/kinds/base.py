@@ -17,6 +17,7 @@ from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batche
 from pytest_mcpeval.kinds.shape import KindShape
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.document import value_at
+from pytest_mcpeval.loading.wording import shortened
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.text import indented
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["Case", "CaseMarks", "Kind", "Place", "SettingsFile", "SkipIfEnv", "Suite", "TargetError"]
 
 SpecT = TypeVar("SpecT")
+
+SHORT = 100
+"""Characters of a problem that was told before."""
 
 SHOWN_LINES = 7
 """Of a case, in the text on its failure."""
@@ -138,7 +142,8 @@ class TargetError(Exception):
     def in_short(self) -> str:
         """The text for those who have read it in full: one line."""
         first, _, rest = str(self).partition("\n")
-        return f"{first} (reported above)" if rest else first
+        is_short = not rest and len(first) <= SHORT
+        return first if is_short else f"{shortened(first, SHORT)} (reported above)"
 
 
 class InvalidTest(Exception):  # noqa: N818 - reads as what happened

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ class HtmlReport:
             if len(samples) > 1:
                 yield f'<p style="{LABEL}">{shown(sample.id)}: {shown(sample.label or sample.outcome)}</p>'
             yield from _evidence(sample)
-            yield from map(_table, self._reporter.runtime.kind(sample.kind).exhibits(sample))
+            with suppress(Exception):  # A gate in error tells what a kind raised.
+                yield from map(_table, self._reporter.runtime.kind(sample.kind).exhibits(sample))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_header(self, cells: list[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.kinds import Kinds
-from pytest_mcpeval.kinds.base import Suite
+from pytest_mcpeval.kinds.base import Case, Suite
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.tables import tables
 from pytest_mcpeval.loading import Document
@@ -111,5 +111,5 @@ def test_deviations_are_those_of_floats_in_every_run() -> None:
 def test_agents_and_sessions_are_asked_once(tmp_path: Path, name: str) -> None:
     runtime = Runtime(Settings(tmp_path, runs=3), Kinds(BUILTIN), BUILTIN)
     document = Document(tmp_path / "a.yaml", {}, "")
-    suite: Suite[Any] = Suite("a.yaml", name, document, (), None)
+    suite: Suite[Any] = Suite("a.yaml", name, document, (Case("one", 1, (), object),), None)
     assert runtime.runs(suite) == (1 if name in ("agent", "session") else 3)

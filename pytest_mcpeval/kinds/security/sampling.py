@@ -54,6 +54,11 @@ def row_of(sample: Sample) -> Row:
     )
 
 
+def _times(samples: Iterable[Sample]) -> list[float]:
+    """Of a detector that did not start there is none."""
+    return [sample.run["processingTimeMs"] for sample in samples if "processingTimeMs" in sample.run]
+
+
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
@@ -117,10 +122,7 @@ def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
     """Times in milliseconds: the mean of all entries, and of each detector's."""
     kept = answered(samples)
     return {
-        "averageProcessingTime": _mean([sample.run["processingTimeMs"] for sample in kept]),
-        "perDetector": {
-            name: _mean([sample.run["processingTimeMs"] for sample in found])
-            for name, found in by_detector(samples).items()
-        },
+        "averageProcessingTime": _mean(_times(kept)),
+        "perDetector": {name: _mean(_times(found)) for name, found in by_detector(samples).items()},
         "cases": {sample.id: dict(sample.run) for sample in samples},
     }

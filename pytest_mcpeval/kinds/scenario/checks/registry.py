@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -109,9 +110,9 @@ def check_type(
     """
 
     def make(judge: Callable[[P, Response], Verdict]) -> CheckType:
-        if not judge.__doc__:
+        if not judge.__doc__ and sys.flags.optimize < 2:  # PYTHONOPTIMIZE=2 takes docstrings away.
             raise ValueError(f"the judge of check {name} needs a docstring that says what it requires")
-        return CheckType(name, parameters, judge, cleandoc(judge.__doc__), timed)
+        return CheckType(name, parameters, judge, cleandoc(judge.__doc__ or ""), timed)
 
     return make
 
