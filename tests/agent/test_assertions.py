@@ -12,7 +12,9 @@ from pydantic import TypeAdapter
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent.assertions import ASSERTIONS
 from pytest_mcpeval.kinds.agent.assertions.calls import is_subset
+from pytest_mcpeval.kinds.agent.assertions.generations import latency_ms
 from pytest_mcpeval.kinds.agent.captured import Captured
+from pytest_mcpeval.kinds.agent.evidence import Generation
 from pytest_mcpeval.kinds.agent.load import assertions_of
 from pytest_mcpeval.kinds.agent.observability.logs import LOGS
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
@@ -26,6 +28,7 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiIntrospection,
     UiSelectors,
 )
+from pytest_mcpeval.kinds.agent.timeline import timeline
 from tests.agent.captured_runs import Evidence, call
 
 INPUT = "who leads Engineering?"
@@ -379,11 +382,67 @@ def test_small_costs_are_written_out(tmp_path: Path) -> None:
     assert found.message == "0.00000735 US dollars, at most 0.0001 US dollars allowed"
 
 
-def test_some_calls_without_the_field_are_counted(tmp_path: Path) -> None:
-    rows = [generation(10), generation(None), generation(5)]
-    found = one(tmp_path, Evidence(generations=rows), max_total_tokens=15)
-    assert found.status == "passed"
-    assert "1 of 3 model calls did not report total_tokens" in found.message
+@pytest.mark.parametrize(
+    ("kind", "rows", "limit", "verdict"),
+    [
+        ("max_total_tokens", [generation(10), generation(None), generation(5)], 15, "inconclusive"),
+        ("max_total_tokens", [generation(10), generation(None), generation(5)], 14, "failed"),
+        ("max_total_cost_usd", [generation(1, 0.5), generation(1)], 0.5, "inconclusive"),
+        ("max_total_cost_usd", [generation(1, 0.5), generation(1)], 0.4, "failed"),
+        ("max_latency_ms", [*TIMES, generation()], 2_500, "inconclusive"),
+        ("max_latency_ms", [*TIMES, generation()], 2_499, "failed"),
+        # A call that has not ended, and one of which the end alone is known.
+        ("max_latency_ms", [TIMES[0], generation(started_at="2026-01-31T12:00:09Z")], 9_000, "inconclusive"),
+        ("max_latency_ms", [TIMES[0], generation(started_at="2026-01-31T12:00:09Z")], 8_999, "failed"),
+        ("max_latency_ms", [TIMES[0], generation(ended_at="2026-01-31T12:00:03Z")], 2_999, "failed"),
+    ],
+)
+def test_limits_over_calls_of_which_some_did_not_report(
+    tmp_path: Path, kind: str, rows: list[dict[str, Any]], limit: float, verdict: str
+) -> None:
+    found = one(tmp_path, Evidence(generations=rows), **{kind: limit})
+    assert found.status == verdict
+    assert f"1 of {len(rows)} model calls did not report" in found.message
+    if verdict == "inconclusive":
+        assert found.reason is not None
+        assert found.reason.kind == "GenerationFieldMissing"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "limit", "verdict"),
+    [
+        # As floating-point seconds, each of these is a little more or less.
+        ("2026-01-31T12:00:00.100000Z", "2026-01-31T12:00:00.300000Z", 200, "passed"),
+        ("2026-11-22T15:44:27.123456Z", "2026-11-22T15:44:27.323456Z", 200, "passed"),
+        ("2026-11-22T15:44:27.123456Z", "2026-11-22T15:44:27.323457Z", 200, "failed"),
+        ("2026-01-31T12:00:00.1Z", "2026-01-31T14:00:00.3+02:00", 200, "passed"),
+    ],
+)
+def test_times_are_compared_to_the_microsecond(
+    tmp_path: Path, start: str, end: str, limit: int, verdict: str
+) -> None:
+    rows = [generation(started_at=start, ended_at=end)]
+    assert one(tmp_path, Evidence(generations=rows), max_latency_ms=limit).status == verdict
+    for milliseconds in range(1, 1_000, 37):
+        ended = f"2026-11-22T15:44:{milliseconds * 7919 % 59:02}.{milliseconds:03}123Z"
+        began = f"{ended[:19]}.000123Z"
+        assert latency_of(began, ended) == milliseconds
+
+
+def latency_of(started: str, ended: str) -> float:
+    found = latency_ms(
+        [Generation.model_validate({"span_id": "s", "started_at": started, "ended_at": ended})]
+    )
+    assert found is not None
+    return found.value
+
+
+def test_a_call_that_ended_before_it_started_leaves_the_time_open(tmp_path: Path) -> None:
+    reversed_ = generation(started_at="2026-01-31T12:00:01Z", ended_at="2026-01-31T12:00:00.500Z")
+    for limit in (1, 60_000):
+        found = one(tmp_path, Evidence(generations=[*TIMES, reversed_]), max_latency_ms=limit)
+        assert found.status == "inconclusive"
+        assert "the call of span generation-2 ended before it started" in found.message
 
 
 @pytest.mark.parametrize(
@@ -414,6 +473,22 @@ def test_a_step_count_must_agree_with_its_spans(tmp_path: Path) -> None:
     (found,) = score_case("people", case, Captured(folder, 1_000_000), NO_SOURCE).outcomes
     assert found.status == "inconclusive"
     assert "total_steps is 2, and step_span_ids lists 1" in found.message
+
+
+def test_what_the_agent_did_is_listed_by_time(tmp_path: Path) -> None:
+    calls = [
+        {"tool_name": name, "timestamp": time}
+        for name, time in (
+            ("third", "2026-01-31T12:00:01.5Z"),
+            ("second", "2026-01-31T12:00:01Z"),
+            ("fourth", "2026-01-31T13:00:02+01:00"),
+        )
+    ]
+    routes = [{"target_agent": "first", "timestamp": "2026-01-31T12:00:00.999999Z"}]
+    folder = CaseFolder(tmp_path / "runs/people/r/a")
+    Evidence(calls=calls, routes=routes).write(folder, INPUT)
+    rows = timeline(Captured(folder, DEFAULT_MAX_DOM_BYTES))
+    assert [row[1].split()[1] for row in rows] == ["first", "second", "third", "fourth"]
 
 
 UI = UiIntrospection("the panel", ("tool_calls",))

@@ -66,7 +66,7 @@ def variants() -> dict[str, dict[str, Any]]:
     page = {"ui_introspection": data["observability"]["ui_introspection"]}
     described = {key: value for key, value in page["ui_introspection"].items() if key != "extract"}
     # The smallest bound there is: the page is larger.
-    small = {**data["interaction"], "max_dom_bytes": 1024}
+    small = {**data["interaction"], "max_dom_bytes": 1_025}
     # Nothing listens there.
     down = {"phoenix": {"endpoint": "http://127.0.0.1:1", "host_policy": "insecure_loopback_only"}}
     return {

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth, PageAction, ResponseReady
-from pytest_mcpeval.kinds.agent.load import load_manifest, manifest_of
+from pytest_mcpeval.kinds.agent.load import load_manifest, load_suite, manifest_of
 from pytest_mcpeval.kinds.agent.spec import (
     CallSpec,
     LangfuseSource,
@@ -22,7 +22,8 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiSelectors,
 )
 from pytest_mcpeval.kinds.agent.urls import is_loopback
-from pytest_mcpeval.loading import DataFileError, Document
+from pytest_mcpeval.kinds.base import Place
+from pytest_mcpeval.loading import DataFileError, Document, load
 from tests.agent.captured_runs import case, manifest
 
 WHOLE = """\
@@ -156,6 +157,45 @@ def test_junk_in_any_place_is_told_or_read_but_never_a_crash(tmp_path: Path, jun
         except DataFileError:
             told += 1
     assert told > 40
+
+
+ORIGINAL = """\
+apiVersion: agentevaluator/v1
+name: a--b_-c
+description: null
+access: {url: "https://agent.example.com"}
+observability:
+  langfuse: {host: "https://langfuse.example.com"}
+tools_catalog: []
+agents_catalog: []
+cases:
+  - id: a
+    input: hi
+    assertions:
+      must_call: [find, rank, find]
+      must_not_call: [drop, drop]
+"""
+
+
+def test_manifests_of_the_original_load_and_differences_are_told_once(tmp_path: Path) -> None:
+    found = read(tmp_path, ORIGINAL)
+    assert (found.name, found.description, found.tools_catalog) == ("a--b_-c", "", ())
+    assert found.observability.backend == LangfuseSource(
+        "https://langfuse.example.com", "LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"
+    )
+    assert found.cases[0].assertions.must_call == ("find", "rank")
+    assert found.cases[0].assertions.must_not_call == ("drop",)
+    (told,) = load_suite(load(tmp_path / "agent.yaml"), Place("agent.yaml", {}, {})).warnings
+    assert told.split("; ") == [
+        "tools_catalog is empty, so names in assertions are not compared with it: list them, or remove it",
+        "agents_catalog is empty, so names in assertions are not compared with it: list them, or remove it",
+        'cases[0].assertions.must_call (line 13) lists "find" more than once, which counts once: remove the '
+        "others, or use must_call_exactly for a number of calls",
+        'cases[0].assertions.must_not_call (line 14) lists "drop" more than once, which counts once: remove '
+        "the others",
+    ]
+    (tmp_path / "agent.yaml").write_text(WHOLE)
+    assert load_suite(load(tmp_path / "agent.yaml"), Place("agent.yaml", {}, {})).warnings == ()
 
 
 def test_defaults(tmp_path: Path) -> None:
@@ -351,8 +391,8 @@ def fields(**changed: Any) -> dict[str, Any]:
         ),
         (fields(interaction={"response_wait_ms": 120_001}), "at most 120000"),
         (
-            fields(interaction={"max_dom_bytes": 0}),
-            "interaction.max_dom_bytes: expected a number of at least",
+            fields(interaction={"max_dom_bytes": 1_024}),
+            "interaction.max_dom_bytes: expected a number above 1024",
         ),
         (fields(interaction={"response_ready": {}}), "exactly one of `selector` and `dom_quiet_ms`"),
         (
@@ -432,7 +472,10 @@ def fields(**changed: Any) -> dict[str, Any]:
             "final_response_contains: has no visible character",
         ),
         (manifest(case("a", must_call=[])), "cases[0].assertions: nothing is asserted"),
-        (manifest(case("a", must_call=["x", "x"])), "for a number of calls use must_call_exactly"),
+        (
+            fields(observability={"ui_introspection": {"description": "x", "exposes": []}}),
+            "observability.ui_introspection.exposes: expected at least 1 entry",
+        ),
         (manifest(case("a", must_call=["x"], must_not_call=["x"])), '"x" is also in must_not_call'),
         (manifest(case("a", must_call_in_order=["x"], must_not_call=["x"])), '"x" is also in must_not_call'),
         (

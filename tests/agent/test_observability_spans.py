@@ -87,6 +87,20 @@ def test_totals_are_sums_where_both_parts_are_known() -> None:
     assert usage_of({"gen_ai.request.model": "asked", "gen_ai.response.model": "given"}).model == "asked"
 
 
+def test_names_that_other_instrumentations_use_are_read() -> None:
+    called = span_of(
+        raw("x", gen_ai__tool__name="t", gen_ai__tool__parameters='{"a": 1}', gen_ai__tool__output="found")
+    )
+    assert (called.arguments, called.result) == ({"a": 1}, "found")
+    entered = span_of(raw("x", gen_ai__agent__name="hr", gen_ai__routing__reason="it is about people"))
+    assert entered.reason == "it is about people"
+    costs = {"gen_ai.usage.input_cost_usd": 0.5, "gen_ai.usage.output_cost_usd": "0.25"}
+    used = usage_of(costs)
+    assert (used.input_cost_usd, used.output_cost_usd, used.total_cost_usd) == (0.5, 0.25, 0.75)
+    assert usage_of({**costs, "gen_ai.usage.total_cost_usd": 1}).total_cost_usd == 1
+    assert usage_of({"gen_ai.usage.cost_usd": 2}).total_cost_usd == 2
+
+
 @pytest.mark.parametrize("bad", [True, "many", -1, 1.5, float("nan"), "inf", [1]])
 def test_numbers_that_are_none_are_malformed(bad: Any) -> None:
     with pytest.raises(MalformedSpanError, match="expected a"):

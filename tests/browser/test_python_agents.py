@@ -218,7 +218,7 @@ def test_a_case_is_visited_as_its_manifest_says(tmp_path: Path, site: Site, npm_
         "one": {},
         "two": {},
         "traced": {"observability": {"otel": traced}},
-        "small": {"interaction": {**ready, "max_dom_bytes": 1_024}},
+        "small": {"interaction": {**ready, "max_dom_bytes": 1_025}},
         "dead": {"observability": {"otel": otel, "ui_introspection": ui}},
         "secret": {"access": {"url": url, "auth": auth}},
         "broken": {},

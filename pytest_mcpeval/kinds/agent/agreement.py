@@ -35,6 +35,30 @@ def agreement_problems(document: Document) -> list[Problem]:
     return [document.problem(*at, message=f"{dotted(at)}: {message}") for at, message in found]
 
 
+def differences(document: Document) -> Iterator[str]:
+    """One sentence on what is read otherwise than it may be meant, and what to do; none where nothing is."""
+    data = document.data
+    found = [
+        f"{catalogue} is empty, so names in assertions are not compared with it: list them, or remove it"
+        for catalogue in ("tools_catalog", "agents_catalog")
+        if _entries(data, catalogue) == []
+    ]
+    for index, case in enumerate(_list(data.get("cases"))):
+        for kind in ("must_call", "must_not_call"):
+            names = _list(_mapping(_mapping(case).get("assertions")).get(kind))
+            for name in dict.fromkeys(names):
+                if names.count(name) > 1:
+                    number = ", or use must_call_exactly for a number of calls" if kind == "must_call" else ""
+                    place = dotted(("cases", index, "assertions", kind))
+                    line = document.line("cases", index, "assertions", kind)
+                    found.append(
+                        f"{place} (line {line}) lists {shown(name)} more than once, which counts once: "
+                        f"remove the others{number}"
+                    )
+    if found:
+        yield "; ".join(found)
+
+
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
@@ -55,9 +79,9 @@ def _catalogue_problems(data: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def _names(data: Mapping[str, Any], catalogue: str) -> list[str] | None:
-    """The names in a catalogue; None where none is declared."""
+    """The names in a catalogue; None where none is declared, which an empty one says as well."""
     entries = _entries(data, catalogue)
-    return None if entries is None else [entry for entry in entries if isinstance(entry, str)]
+    return None if not entries else [entry for entry in entries if isinstance(entry, str)]
 
 
 def _entries(data: Mapping[str, Any], catalogue: str) -> list[Any] | None:
@@ -129,20 +153,6 @@ def _case_problems(assertions: Mapping[str, Any], case: Any, data: Mapping[str, 
 
 def assertion_problems(assertions: Mapping[str, Any]) -> Iterator[Reference]:
     """What assertions on one case contradict each other in."""
-    yield from _repeated(assertions)
-    yield from _contradictions(assertions)
-
-
-def _repeated(assertions: Mapping[str, Any]) -> Iterator[Reference]:
-    for kind in ("must_call", "must_not_call"):
-        entries = _list(assertions.get(kind))
-        for index, name in enumerate(entries):
-            if name in entries[:index]:
-                hint = ": for a number of calls use must_call_exactly" if kind == "must_call" else ""
-                yield (kind, index), f"{shown(name)} is listed twice{hint}"
-
-
-def _contradictions(assertions: Mapping[str, Any]) -> Iterator[Reference]:
     forbidden = set(filter(_is_text, _list(assertions.get("must_not_call"))))
     for at, tool in _tools(assertions):
         if tool in forbidden and at[0] != "must_not_call":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -179,19 +180,20 @@ def write_doubts(folder: CaseFolder, doubts: dict[str, str]) -> None:
         folder.doubts.unlink(missing_ok=True)
 
 
-def moment(text: str) -> float:
-    """Seconds since 1970 of an ISO time with a zone.
+def moment(text: str) -> int:
+    """Whole microseconds since 1970 of an ISO time with a zone.
 
     Raises:
         EvidenceError: It is none.
     """
     try:
-        return _MOMENT.validate_python(text).timestamp()
+        return (_MOMENT.validate_python(text) - _EPOCH) // timedelta(microseconds=1)
     except (ValidationError, OverflowError):
         raise EvidenceError(f"expected a time such as 2026-01-31T12:00:00Z, found {text[:60]!r}") from None
 
 
 _MOMENT = TypeAdapter(AwareDatetime)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _LOGS: dict[str, type[ToolCall | RoutingDecision | Generation]] = {
     "tool_calls.jsonl": ToolCall,

@@ -15,7 +15,7 @@ from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import shown
 from pytest_mcpeval.placeholders import filled_in
 
-SLUG = r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
+SLUG = r"^[a-z0-9][a-z0-9_-]*$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_.:/-]{0,199}$"
 VARIABLE = r"^[A-Z][A-Z0-9_]*$"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_mcpeval.browser.directive import Auth, BasicAuth, BearerAuth, PageAction, ResponseReady
 from pytest_mcpeval.kinds.agent import schema
-from pytest_mcpeval.kinds.agent.agreement import agreement_problems
+from pytest_mcpeval.kinds.agent.agreement import agreement_problems, differences
 from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.spec import (
@@ -58,6 +58,7 @@ def load_suite(document: Document, place: Place) -> AgentSuite:
         ),
         settings=settings,
         servers=place.servers,
+        warnings=tuple(differences(document)),
         manifest=manifest,
         options=options,
     )
@@ -173,7 +174,7 @@ def _version_problems(document: Document) -> list[Problem]:
 def _manifest(model: schema.ManifestModel) -> Manifest:
     return Manifest(
         name=model.name,
-        description=model.description,
+        description=model.description or "",
         access=Access(model.access.url, _auth(model.access), _host_policy(model)),
         observability=_observability(model.observability),
         interaction=_interaction(model.interaction),
@@ -264,8 +265,8 @@ def assertions_of(model: schema.AssertionsModel) -> Assertions:
     """The assertions of a validated case."""
     return Assertions(
         final_response_contains=model.final_response_contains,
-        must_call=tuple(model.must_call),
-        must_not_call=tuple(model.must_not_call),
+        must_call=tuple(dict.fromkeys(model.must_call)),
+        must_not_call=tuple(dict.fromkeys(model.must_not_call)),
         must_call_exactly=dict(model.must_call_exactly),
         must_call_with_args=tuple(
             CallSpec(call.tool_name, call.args, call.min_count) for call in model.must_call_with_args

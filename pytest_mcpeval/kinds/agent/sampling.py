@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from pytest_mcpeval.kinds.agent.assertions.generations import dollars
+from pytest_mcpeval.kinds.agent.assertions.generations import dollars, milliseconds
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.run import Visit
 from pytest_mcpeval.kinds.agent.scoring import CaseOutcome, CaseScore
@@ -125,5 +125,5 @@ def _figures(captured: Captured) -> list[str]:
     return [
         "–" if tokens is None else f"{tokens:,}",
         "–" if cost is None else dollars(cost),
-        "–" if latency is None else f"{latency:,.0f} ms",
+        "–" if latency is None else milliseconds(latency),
     ]

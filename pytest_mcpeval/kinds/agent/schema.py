@@ -98,7 +98,7 @@ class InteractionModel(_Model):
     input_selector: Selector | None = None
     response_wait_ms: ResponseWait = 2_000
     response_ready: ReadyModel | None = None
-    max_dom_bytes: Annotated[int, Field(ge=1_024, le=1_024 * MEBIBYTE)] = DEFAULT_MAX_DOM_BYTES
+    max_dom_bytes: Annotated[int, Field(gt=1_024, le=1_024 * MEBIBYTE)] = DEFAULT_MAX_DOM_BYTES
 
 
 class VisitModel(_Model):
@@ -123,8 +123,8 @@ class LangfuseModel(_BackendModel):
     """``observability.langfuse:``."""
 
     host: PageUrl
-    public_key_env: Variable
-    secret_key_env: Variable
+    public_key_env: Variable = "LANGFUSE_PUBLIC_KEY"
+    secret_key_env: Variable = "LANGFUSE_SECRET_KEY"
 
 
 class OtelModel(_BackendModel):
@@ -200,7 +200,7 @@ class UiModel(_Model):
 
     description: FreeText
     reveal_actions: list[ActionModel] = []
-    exposes: list[EvidenceKind]
+    exposes: Annotated[list[EvidenceKind], Field(min_length=1)]
     extract: ExtractModel | None = None
 
 
@@ -261,7 +261,7 @@ class ManifestModel(_Model):
     apiVersion: Literal["agentevaluator/v1"]  # noqa: N815 - the key of the format
     kind: Literal["agent"] = "agent"
     name: Slug
-    description: Value = ""
+    description: Value | None = None
     access: AccessModel
     observability: ObservabilityModel | None = None
     interaction: InteractionModel = InteractionModel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pytest_mcpeval.kinds.agent.assertions.generations import latency_ms, total_cost_usd, total_tokens
@@ -13,6 +14,7 @@ from pytest_mcpeval.kinds.agent.evidence import (
     RoutingDecision,
     StepCount,
     ToolCall,
+    moment,
 )
 from pytest_mcpeval.kinds.agent.outcomes import Reason
 from pytest_mcpeval.samples import to_json
@@ -59,6 +61,9 @@ def timeline(captured: Captured) -> list[list[str]]:
     if not isinstance(calls, Reason):
         events += [(call.timestamp or "", _call_row(call)) for call in calls]
     # Stable: without times, agents come first and everything keeps the order of its log.
+    with suppress(EvidenceError):
+        moments = {time: moment(time) for time, _ in events if time}
+        return [row for _, row in sorted(events, key=lambda event: moments.get(event[0], 0))[:SHOWN_EVENTS]]
     return [row for _, row in sorted(events, key=lambda event: event[0])[:SHOWN_EVENTS]]
 
 

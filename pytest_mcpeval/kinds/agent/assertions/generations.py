@@ -46,7 +46,7 @@ def max_latency_ms(case: AgentCase, captured: Captured) -> Iterator[AssertionOut
     limit = case.assertions.max_latency_ms
     if limit is not None:
         judged = Judged("max_latency_ms", None, limit)
-        yield _bounded(judged, captured, latency_ms, "started_at and ended_at", "{:,.0f} ms".format)
+        yield _bounded(judged, captured, latency_ms, "started_at and ended_at", milliseconds)
 
 
 def total_tokens(rows: Sequence[Generation]) -> Measured | None:
@@ -57,6 +57,11 @@ def total_tokens(rows: Sequence[Generation]) -> Measured | None:
 def total_cost_usd(rows: Sequence[Generation]) -> Measured | None:
     """The sum of costs over the calls that report them; None when none does."""
     return _sum([row.total_cost_usd for row in rows if row.total_cost_usd is not None])
+
+
+def milliseconds(value: float) -> str:
+    """A time for people, to the microsecond."""
+    return f"{value:,.3f}".rstrip("0").rstrip(".") + " ms"
 
 
 def dollars(value: float) -> str:
@@ -71,17 +76,19 @@ def _sum(values: Sequence[float]) -> Measured | None:
 def latency_ms(rows: Sequence[Generation]) -> Measured | None:
     """The time from the first start to the last end, so that calls side by side count once; None of nothing.
 
+    Calls of which one time alone is known make it longer, and are none that it is over.
+
     Raises:
-        EvidenceError: A time is none, or the last end is before the first start.
+        EvidenceError: A time is none, or a call ended before it started.
     """
-    timed = [(row.started_at, row.ended_at) for row in rows if row.started_at and row.ended_at]
-    if not timed:
-        return None
-    first = min(moment(start) for start, _ in timed)
-    last = max(moment(end) for _, end in timed)
-    if last < first:
-        raise EvidenceError("the last call ended before the first one started")
-    return Measured((last - first) * 1000, len(timed))
+    starts = {number: moment(row.started_at) for number, row in enumerate(rows) if row.started_at}
+    ends = {number: moment(row.ended_at) for number, row in enumerate(rows) if row.ended_at}
+    whole = starts.keys() & ends.keys()
+    for number in sorted(whole):
+        if ends[number] < starts[number]:
+            raise EvidenceError(f"the call of span {rows[number].span_id} ended before it started")
+    times = [*starts.values(), *ends.values()]
+    return Measured((max(times) - min(times)) / 1000, len(whole)) if times else None
 
 
 def _bounded(
@@ -99,9 +106,11 @@ def _bounded(
         message = f"none of {counted(len(rows), 'model call')} reports {field}"
         return inconclusive(judged, Reason("GenerationFieldMissing", message, path))
     message = f"{words(found.value)}, at most {words(judged.expected)} allowed"
+    holds = found.value <= judged.expected + SLACK
     if found.rows < len(rows):
         message += f" ({len(rows) - found.rows} of {counted(len(rows), 'model call')} did not report {field})"
+        if holds:
+            return inconclusive(judged, Reason("GenerationFieldMissing", message, path))
     detail = f"{field} of {counted(found.rows, 'model call')}"
     value = round(found.value, 9)
-    holds = found.value <= judged.expected + SLACK
     return bounded(judged, holds, message, value, Evidence(path, detail), captured.doubt("generations.jsonl"))

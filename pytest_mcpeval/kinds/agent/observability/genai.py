@@ -41,9 +41,15 @@ OPENINFERENCE_KINDS: Mapping[str, SpanKind] = {
 
 TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
 AGENT_NAMES = ("gen_ai.agent.name", "agent.name", "gen_ai.agent.id")
-ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "tool.parameters", "input.value")
-RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "output.value")
-REASONS = ("gen_ai.agent.routing.reason",)
+ARGUMENTS = (
+    "gen_ai.tool.call.arguments",
+    "gen_ai.tool.arguments",
+    "gen_ai.tool.parameters",
+    "tool.parameters",
+    "input.value",
+)
+RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output", "output.value")
+REASONS = ("gen_ai.agent.routing.reason", "gen_ai.routing.reason")
 MODELS = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "embedding.model_name")
 INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
 OUTPUT_TOKENS = (
@@ -52,9 +58,15 @@ OUTPUT_TOKENS = (
     "llm.token_count.completion",
 )
 TOTAL_TOKENS = ("gen_ai.usage.total_tokens", "llm.token_count.total")
-INPUT_COSTS = ("gen_ai.usage.input_cost", "llm.cost.prompt")
-OUTPUT_COSTS = ("gen_ai.usage.output_cost", "llm.cost.completion")
-TOTAL_COSTS = ("gen_ai.usage.total_cost", "gen_ai.usage.cost", "llm.cost.total")
+INPUT_COSTS = ("gen_ai.usage.input_cost", "gen_ai.usage.input_cost_usd", "llm.cost.prompt")
+OUTPUT_COSTS = ("gen_ai.usage.output_cost", "gen_ai.usage.output_cost_usd", "llm.cost.completion")
+TOTAL_COSTS = (
+    "gen_ai.usage.total_cost",
+    "gen_ai.usage.total_cost_usd",
+    "gen_ai.usage.cost",
+    "gen_ai.usage.cost_usd",
+    "llm.cost.total",
+)
 
 
 @dataclass(frozen=True)
