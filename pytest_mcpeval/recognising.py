@@ -42,6 +42,15 @@ def is_report(data: Any) -> bool:
     return isinstance(data, dict) and (data.keys() >= REPORT_KEYS or "mcpeval_shard" in data)
 
 
+def is_json_schema(data: Any) -> bool:
+    """Whether a document is a JSON Schema, such as one that describes the data files beside it."""
+    if not isinstance(data, dict):
+        return False
+    if {"type", "properties"} <= data.keys() and isinstance(data["properties"], dict):
+        return True
+    return isinstance(data.get("$schema"), str) and "://json-schema.org/" in data["$schema"]
+
+
 def _unknown_kind(document: Document, kinds: Mapping[str, KindShape]) -> Problem | None:
     if not isinstance(document.data, dict) or "kind" not in document.data:
         return None

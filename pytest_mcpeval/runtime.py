@@ -15,7 +15,7 @@ from pytest_mcpeval.kinds.base import SettingsFile
 from pytest_mcpeval.loading import DataFileError, Problem, UnsoundDocumentError, load
 from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
-from pytest_mcpeval.recognising import is_report, recognise
+from pytest_mcpeval.recognising import is_json_schema, is_report, recognise
 from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.text import visible
 
@@ -128,6 +128,10 @@ class Runtime:
         if is_baseline(document.data) or is_report(document.data):
             self._check_not_named(document)
             return None
+        shapes = self.kinds.shapes.values()
+        if is_json_schema(document.data) and not any(kind.recognise(document.data) for kind in shapes):
+            self._check_not_named(document)
+            return None
         name, shape = recognise(document, self.kinds.shapes)
         if shape == "support":
             self._check_not_named(document)
@@ -142,7 +146,8 @@ class Runtime:
         """A support file has no cases; one that is named to be run must not pass for one that was."""
         if (place := self.project_files.spelled_out_at(document.path)) is not None:
             message = (
-                "is named to be run, and has no cases: it is a baseline or a report, or read by other files; "
+                "is named to be run, and has no cases: it is a baseline, a report, a JSON Schema, or "
+                "read by other files; "
             )
             raise DataFileError([Problem(document.path, 1, f"{message}take it out of `files` at {place}")])
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic.alias_generators import to_camel
+
 from pytest_mcpeval.baseline import digest_of, read_baseline
 from pytest_mcpeval.gates import GateResult
 from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
@@ -15,7 +17,7 @@ from pytest_mcpeval.kinds.scenario.explain import explain
 from pytest_mcpeval.kinds.scenario.load import load_suite
 from pytest_mcpeval.kinds.scenario.placeholders import require_environment
 from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge
-from pytest_mcpeval.kinds.scenario.schema import GatesModel, ScenarioSettings
+from pytest_mcpeval.kinds.scenario.schema import FOREIGN_KEYS, GatesModel, ScenarioSettings
 from pytest_mcpeval.kinds.scenario.shape import ScenarioShape
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.kinds.scenario.tables import tables
@@ -48,7 +50,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
 
     def is_divisible(self, suite: Scenario) -> bool:
         """A stateful suite is one."""
-        return not suite.settings.stateful
+        return not suite.stateful
 
     def load(self, document: Document, place: Place) -> Scenario:
         """The suite in a document."""
@@ -92,7 +94,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
         row: Any = suite.document.data
         for key in case.keys:
             row = row[key]
-        texts = {key: row[key] for key in ("input", "expected", "steps") if key in row}
+        texts = _without_foreign({key: row[key] for key in ("input", "expected", "steps") if key in row})
 
         def place(*keys: str | int) -> str:
             return f"{suite.key}:{suite.document.line(*case.keys, *keys)}"
@@ -183,6 +185,17 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Totals and groups over all scenario suites."""
         return tables(samples)
+
+
+def _without_foreign(texts: Mapping[str, Any]) -> Any:
+    """The texts of a case or step that are judged."""
+    expected = texts.get("expected")
+    if isinstance(expected, Mapping):
+        spelled = {spelling for name in FOREIGN_KEYS for spelling in (name, to_camel(name))}
+        texts = {**texts, "expected": {key: expected[key] for key in expected if key not in spelled}}
+    if texts.get("steps"):
+        texts = {**texts, "steps": [_without_foreign(step) for step in texts["steps"]]}
+    return texts
 
 
 def _digest(suite: Scenario) -> str:

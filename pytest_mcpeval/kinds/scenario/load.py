@@ -13,9 +13,10 @@ from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
 from pytest_mcpeval.kinds.cases import id_problems
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
-from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
+from pytest_mcpeval.kinds.scenario.checks import FOREIGN_CHECKS, CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.scenario.placeholders import has_opening, later, misused
 from pytest_mcpeval.kinds.scenario.schema import (
+    FOREIGN_KEYS,
     CaseModel,
     ExpectedModel,
     MarksModel,
@@ -31,7 +32,7 @@ from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused
 from pytest_mcpeval.loading.salvage import held
 from pytest_mcpeval.loading.schema import dotted, validate
-from pytest_mcpeval.loading.wording import closest, suggestion
+from pytest_mcpeval.loading.wording import closest, counted, suggestion
 from pytest_mcpeval.merging import merge
 
 Keys = tuple[str | int, ...]
@@ -107,6 +108,7 @@ class _Loader:
         self.own_settings = frozenset(model.model_fields_set)
         self.at = at
         self.problems: list[Problem] = []
+        self._foreign_checks: dict[str, list[Keys]] = {}
         self.settings = self._effective_settings(model)
         self._mistakes = {loc[:length] for loc in mistakes for length in range(1, len(loc) + 1)}
         self._lost_settings = {_setting_meant(str(loc[0])) for loc in mistakes} if at else set()
@@ -161,7 +163,23 @@ class _Loader:
             servers=self.place.servers,
             concurrency=self.settings.concurrency,
             stateful=stateful,
+            warnings=tuple(self._foreign_keys(tests)),
         )
+
+    def _foreign_keys(self, tests: Sequence[CaseModel]) -> Iterator[str]:
+        """Each key that is read over, once for the file."""
+        for name, instead in FOREIGN_KEYS.items():
+            places = [
+                (index, *keys)
+                for index, case in enumerate(tests)
+                for keys, holder in _holders(case)
+                if getattr(holder, name) is not None
+            ]
+            if places:
+                at = (*self.at, *places[0])
+                line = self.document.line(*at, self._spelling(at, name))
+                cases = counted(len({index for index, *_ in places}), "case")
+                yield f"line {line}: `{to_camel(name)}` is not judged ({cases} of this file): {instead}"
 
     def _problem(self, *keys: str | int, message: str) -> None:
         self.problems.append(self.document.problem(*keys, message=message))
@@ -221,6 +239,9 @@ class _Loader:
             self._check_latencies(at, case)
             if not rules_hold:
                 self._check_rules(at, case)
+        for message, found in self._foreign_checks.items():
+            more = f" ({len(found)} times in this file)" if len(found) > 1 else ""
+            self._problem(*found[0], message=f"{dotted(found[0])}: {message}{more}")
 
     def _check_latencies(self, at: Keys, case: CaseModel) -> None:
         """A call that takes longer than its time limit has no answer, whose latency could be too long."""
@@ -264,7 +285,7 @@ class _Loader:
                 self._problem(*at, key, message=f"{dotted((*at, key))}: {words}")
         if step.expected is None or at in self._mistakes:
             return
-        for name in ExpectedModel.model_fields:
+        for name in ExpectedModel.model_fields.keys() - FOREIGN_KEYS.keys():
             rules = getattr(step.expected, name, ())
             for path, message in misused(rules, {**captured, **step.capture}, in_all):
                 keys = (*at, "expected")
@@ -302,7 +323,10 @@ class _Loader:
                 except CheckSpecError as error:
                     for path, message in error.problems:
                         keys = (*place, "expected", "validations", index, *path)
-                        self._problem(*keys, message=f"{dotted(keys)}: {message}")
+                        if message in FOREIGN_CHECKS.values():
+                            self._foreign_checks.setdefault(message, []).append(keys)
+                        else:
+                            self._problem(*keys, message=f"{dotted(keys)}: {message}")
 
     def _check_server(self, at: Keys, model: CaseModel) -> None:
         servers = self.place.servers
@@ -362,6 +386,16 @@ def _setting_meant(key: str) -> str | None:
 def _spelled_names(model: type[BaseModel]) -> dict[str, str]:
     """Every spelling of a field of a model → its name."""
     return {spelling: name for name in model.model_fields for spelling in (name, to_camel(name))}
+
+
+def _holders(model: CaseModel) -> Iterator[tuple[Keys, CaseModel | ExpectedModel]]:
+    """What may hold a key of another evaluator, each with its path in the case."""
+    yield (), model
+    if model.expected is not None:
+        yield ("expected",), model.expected
+    for number, step in enumerate(model.steps or ()):
+        if step.expected is not None:
+            yield ("steps", number, "expected"), step.expected
 
 
 def _expectations(model: CaseModel) -> Iterator[ExpectedModel]:

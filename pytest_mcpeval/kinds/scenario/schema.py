@@ -51,6 +51,15 @@ class MarksModel(_Model):
     skipif_env: SkipIfEnvModel | list[SkipIfEnvModel] | None = None
 
 
+FOREIGN_KEYS: Mapping[str, str] = {
+    "ground_truth": "say what the answer must hold under `expected`, as `expectedKeywords` or `validations`, "
+    "such as {type: contains_all, values: […]}",
+    "code_requirements": "say what its code must be as `validations`, such as "
+    "{type: has_code_block, language: typescript} and {type: valid_syntax}, or as `expectedImports`",
+}
+"""Keys of other evaluators that are read over, and what to write instead of them."""
+
+
 class ExpectedModel(_Model):
     """``expected:``: what must hold of an answer. At least one requirement."""
 
@@ -58,6 +67,8 @@ class ExpectedModel(_Model):
     expected_keywords: list[Text] = Field(default_factory=list)
     forbidden_keywords: list[Text] = Field(default_factory=list)
     expected_imports: list[Text] = Field(default_factory=list)
+    ground_truth: Any = None
+    code_requirements: Any = None
 
     @model_validator(mode="after")
     def _is_not_empty(self) -> ExpectedModel:
@@ -141,6 +152,8 @@ class CaseModel(_Model):
     fixtures: list[FixtureName] = Field(default_factory=list)
     expect_rejection: bool | None = None
     expect_empty: bool | None = None
+    ground_truth: Any = None
+    code_requirements: Any = None
     marks: MarksModel = MarksModel()
 
     @model_validator(mode="after")
@@ -181,6 +194,7 @@ class SuiteModel(ScenarioSettings):
 
     kind: Literal["scenario"] = "scenario"
     name: Text | None = None
+    description: str = ""
     project: Text | None = None
     version: str = ""
     tests: Annotated[list[CaseModel], Field(min_length=1)]

@@ -8,12 +8,21 @@ from .expectations import expectation_checks
 from .implied import allows_error, asks_for_error, asks_for_nothing, has_content, implied
 from .metadata import Metadata, response_metadata
 from .parameters import NoParameters, Parameters, SpecProblem
-from .registry import CheckGroup, CheckRegistry, CheckSpecError, CheckType, ParsedCheck, check_type
+from .registry import (
+    FOREIGN_CHECKS,
+    CheckGroup,
+    CheckRegistry,
+    CheckSpecError,
+    CheckType,
+    ParsedCheck,
+    check_type,
+)
 from .shorthand import rule_of_keyword
 from .verdict import JudgementError, Verdict, failed, inconclusive, judged, passed
 
 __all__ = [
     "BUILTIN",
+    "FOREIGN_CHECKS",
     "CheckFailed",
     "CheckGroup",
     "CheckRegistry",

@@ -23,6 +23,20 @@ Judge = Callable[[Response], Verdict]
 Path = tuple[str | int, ...]
 
 
+_INSTEAD = {
+    "has_search_guidance": "{type: contains_any, values: […]} with words the guidance has",
+    "search_guidance_has_project": "{type: contains, value: …} with the project",
+    "search_guidance_has_searches": "{type: min_results, count: 1, path: …} with the path of the searches",
+    "has_web_search_suggestion": "{type: matches_regex, pattern: …} with the words of the suggestion",
+}
+FOREIGN_CHECKS: Mapping[str, str] = {
+    name: f"{name} is a check of another evaluator, and nothing says when it holds; write what the answer "
+    f"must hold, as {instead}"
+    for name, instead in _INSTEAD.items()
+}
+"""Check types of the evaluator whose datasets this kind reads, and what to write instead of each."""
+
+
 class CheckSpecError(ValueError):
     """A rule is not a valid check; ``problems`` lists all mistakes as ``(path within the rule, message)``."""
 
@@ -250,6 +264,8 @@ class CheckRegistry:
         return SpecProblem(at, f'the key "type" is missing: expected a check{hint}')
 
     def _unknown_type(self, name: object) -> str:
+        if isinstance(name, str) and name in FOREIGN_CHECKS:
+            return FOREIGN_CHECKS[name]
         known = ", ".join(sorted(self._types))
         close = did_you_mean(str(name), self._types)
         return f"unknown check type {shortened(repr(name), 40)}{close} (known: {known})"
