@@ -22,9 +22,12 @@ _NOT = _any(
 )  # fmt: skip
 _TELL = _any(
     "tell(?:ing)?", "mention(?:ing)?", "report(?:ing)?", "inform(?:ing)?", "notify(?:ing)?", "reveal(?:ing)?",
-    "disclos(?:e|ing)", "bring(?:ing)?", "show(?:ing)?", "announc(?:e|ing)", "list(?:ing)?", "say(?:ing)?",
-    "not(?:e|ing)", "read", "discuss(?:ing)?", "paste", "name", "ask(?:ing)?",
+    "disclos(?:e|ing)", r"bring(?:ing)?(?=\s[^,.:]{0,30}\b(?:up|attention)\b)", "show(?:ing)?",
+    "announc(?:e|ing)", "list(?:ing)?", "say(?:ing)?", "not(?:e|ing)", "read", "discuss(?:ing)?", "paste",
+    "name", "ask(?:ing)?",
 )  # fmt: skip
+# A tool may show, list or note something, and do without: that is to hide it only where people are spoken of.
+_DOES_WITHOUT = rf"without\s(?:\w+\s)?(?:show|list|not)ing\b(?![^,:]{{0,40}}\b{_PEOPLE}\b)"
 _ANSWER = _any(
     "answers?", "repl(?:y|ies)", "summar(?:y|ies)", "responses?", "reports?", "diffs?", "messages?", "result",
     "what you tell", "text", "draft", "preview",
@@ -34,7 +37,7 @@ _THEM = _any(_PEOPLE, "it", "this", "them", "that", "so", "the \\w+", "any \\w+"
 CONCEALMENT = (
     Expression.of(
         "says not to tell the user",
-        rf"\b{_NOT}\s(?:\w+\s)?{_TELL}\b[^,:]{{0,40}}\b{_THEM}\b",
+        rf"\b(?!{_DOES_WITHOUT}){_NOT}\s(?:\w+\s)?{_TELL}\b[^,:]{{0,40}}\b{_THEM}\b",
         unless=r"\b(?:if|when|unless|until|because|as it|since)\b",
     ),
     Expression.of(
