@@ -166,7 +166,7 @@ class Kind(KindShape, Generic[SpecT]):
 
     def is_divisible(self, suite: Suite[SpecT]) -> bool:
         """Whether the cases of a suite can run in several shards: they do not build on each other."""
-        return True
+        return not suite.stateful
 
     @abstractmethod
     def load(self, document: Document, place: Place) -> Suite[SpecT]:

@@ -48,10 +48,6 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
         self._private: dict[tuple[str, str], Connection] = {}
         self._of_stateful: dict[tuple[str, ServerDefinition], Connection] = {}
 
-    def is_divisible(self, suite: Scenario) -> bool:
-        """A stateful suite is one."""
-        return not suite.stateful
-
     def load(self, document: Document, place: Place) -> Scenario:
         """The suite in a document."""
         return load_suite(document, place, self.checks)
