@@ -14,9 +14,11 @@ from pydantic import (
     AliasChoices,
     AliasGenerator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
@@ -117,6 +119,29 @@ Ceiling = Annotated[
 Concurrency = Annotated[int, Field(ge=1, le=256)]
 BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Runs = Annotated[int, Field(ge=1, le=100)]
+
+
+class RowModel(BaseModel):
+    """A row of a file, which may have remarks of its authors: keys that begin with ``__``."""
+
+    model_config = ConfigDict(
+        {**FILE_MODEL, "json_schema_extra": {"patternProperties": {f"^{PROVENANCE}": {}}}}
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _remarks_are_left_out(cls, row: Any) -> Any:
+        if not isinstance(row, dict):
+            return row
+        return {key: value for key, value in row.items() if not str(key).startswith(PROVENANCE)}
+
+
+def _no_text(value: Any) -> Any:
+    return "" if value is None else value
+
+
+TextOrNull = Annotated[str, BeforeValidator(_no_text, json_schema_input_type=str | None)]
+"""A text; what is written ``null`` is not there."""
 
 
 def located(model: ModelT, directory: Path) -> ModelT:

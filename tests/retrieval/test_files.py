@@ -167,12 +167,6 @@ def test_digests_are_of_what_is_measured(write: Write) -> None:
             14,
             'query: contains the name of its relevant tool "sendMail"',
         ),
-        (
-            "what happened",
-            "the log of what happened",
-            8,
-            'query: contains the name of its relevant tool "log"',
-        ),
         ("happened here", "show diff here", 8, 'query: contains the name of its relevant tool "show_diff"'),
         ("query: write to my landlord", "query: '  '", 14, "is blank, so nothing could be found"),
         (
@@ -250,6 +244,24 @@ def test_problems_of_a_corpus_are_at_its_own_lines(
     first = raised.value.problems[0]
     assert (first.path, first.line) == (tmp_path / "tools.yaml", line)
     assert message in first.message
+
+
+def test_a_query_with_the_one_word_name_of_its_tool_is_a_warning_and_a_setting_decides(write: Write) -> None:
+    one_word = GOLDEN.replace("what happened", "the log of what happened")
+    (warning,) = suite(write(one_word)).warnings
+    assert warning == (
+        "1 query contains the name of a relevant tool, which may give it away: q-history (log). For no "
+        "warning, set `named_tools: allow`"
+    )
+    assert suite(write(f"named_tools: allow\n{one_word}")).warnings == ()
+    assert problems(write(f"named_tools: error\n{one_word}"))[0][1].startswith(
+        'query: contains the name of its relevant tool "log", which gives it away: put it otherwise, or set'
+    )
+    two_words = one_word.replace("to my landlord", "a send-mail to my landlord")
+    (warning,) = suite(write(f"named_tools: warn\n{two_words}")).warnings
+    assert warning.startswith("2 queries contain the name of a relevant tool, which may give it away: q-hist")
+    ((line, _),) = problems(write(two_words))
+    assert line == 14
 
 
 def test_an_empty_corpus(write: Write) -> None:

@@ -110,9 +110,9 @@ def test_it_loads_without_a_warning() -> None:
 
 
 def test_every_entry_is_our_own() -> None:
-    assert {(entry.provenance.source, entry.provenance.license) for entry in entries()} == {
-        ("self-authored", "MIT")
-    }
+    told = [entry.provenance for entry in entries() if entry.provenance is not None]
+    assert len(told) == len(entries())
+    assert {(one.source, one.license) for one in told} == {("self-authored", "MIT")}
 
 
 def test_splits_are_balanced() -> None:

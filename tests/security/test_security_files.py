@@ -130,7 +130,11 @@ def test_kinds_of_documents_are_told_apart() -> None:
     ("replaced", "expected"),
     [
         ({"  label: malicious\n": ""}, (5, 'entries[0]: missing required key "label"')),
-        ({"  category: arithmetic\n": ""}, (21, 'entries[2]: missing required key "category"')),
+        ({"  category: tool_poisoning\n": ""}, (5, 'entries[0]: missing required key "category"')),
+        (
+            {'  provenance: {source: self-authored, license: MIT, url: "https://x.example"}\n': ""},
+            (5, 'entries[0]: missing required key "provenance"'),
+        ),
         ({", license: MIT": ""}, (9, 'entries[0].provenance: missing required key "license"')),
         (
             {"license: Apache-2.0": "license: CC-BY-NC-4.0"},
@@ -170,8 +174,12 @@ def test_kinds_of_documents_are_told_apart() -> None:
             (27, 'entries[2]: unknown key "langauge" (did you mean "language"?)'),
         ),
         (
-            {"{name: read, description: Reads files.,": "{name: read,"},
-            (10, 'entries[1]: missing required key "description"'),
+            {"  description: Adds numbers.\n": ""},
+            (
+                21,
+                "entries[2]: there is nothing that a detector could see: expected a `description` or a "
+                "`tool`",
+            ),
         ),
         (
             {"- {server: web, name: get}": "- {server: web}"},
@@ -197,7 +205,57 @@ def test_a_corpus_needs_both_labels(write: Write) -> None:
         write(malicious)
     )
     only_test = problems(write(), {"split": "test"}, origins={"split": "mcpeval.yaml:3"})
-    assert only_test[0][1].endswith("so there is no recall: add some; `split` comes from mcpeval.yaml:3")
+    assert only_test[0][1].endswith(
+        "so there is no recall: add some, or set `fpr_only: true` to measure false alarms alone; `split` "
+        "comes from mcpeval.yaml:3"
+    )
+
+
+BENIGN_ONLY = """\
+version: 1
+__about: kept as it is
+entries:
+- id: bn_1
+  label: benign
+  category: benign
+  description: null
+  tool: {name: add, input_schema: null}
+  notes: null
+  __reviewed: true
+  provenance: {source: self-authored, license: self-authored}
+- {id: bn_2, label: benign, tool: multiply}
+- {id: bn_3, label: benign, description: Divides., provenance: {source: x, license: Apache 2.0}}
+"""
+
+
+def test_corpora_of_others_load_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "benign.yaml"
+    path.write_text(BENIGN_ONLY, encoding="utf-8")
+    found = suite(path, {"fpr_only": True})
+    assert found.warnings == ()
+    assert [entry.seen for entry in found.corpus.entries] == [
+        {"description": "", "tool": {"name": "add", "description": ""}},
+        {"description": "", "tool": {"name": "multiply", "description": ""}},
+        {"description": "Divides."},
+    ]
+    assert [(one.category, one.license) for one in found.corpus.entries] == [
+        ("benign", "self-authored"),
+        ("benign", ""),
+        ("benign", "Apache 2.0"),
+    ]
+    path.write_text(BENIGN_ONLY.replace("license: self-authored", "license: Self_Authored"), encoding="utf-8")
+    assert len(suite(path, {"fpr_only": True}).cases) == 3
+
+
+def test_recall_is_not_asked_for_where_it_is_not_measured(write: Write, tmp_path: Path) -> None:
+    assert problems(write(), {"fpr_only": True}) == [
+        (1, 'fpr_only: "tp_1" is malicious, and then recall is measured: remove `fpr_only`')
+    ]
+    path = tmp_path / "benign.yaml"
+    path.write_text(BENIGN_ONLY, encoding="utf-8")
+    wanted = {"fpr_only": True, "gates": {"recall_floor": 0.5, "detectors": {"heuristics": {}}}}
+    (problem,) = problems(path, wanted)
+    assert problem[1] == "gates.recall_floor: recall is not measured with `fpr_only`: remove it"
 
 
 def test_an_attack_that_no_hard_negative_resembles_is_a_warning(write: Write) -> None:

@@ -247,3 +247,14 @@ def test_gates_that_are_turned_off_on_purpose_are_shown_as_not_set() -> None:
         "d-recall_attack": "not set: `category_floors: {attack: null}`",
     }
     assert {gate.verdict for gate in found.values()} == {"passed", "not_set"}
+
+
+def test_without_malicious_entries_recall_is_not_measured() -> None:
+    found = summary(rows(tn=3, fp=1))
+    assert (found["recall"], found["precision"], found["f1"], found["fpr"]) == (None, None, None, 0.25)
+    gates = judged(rows(tn=19, fp=1), baseline=OldVerdicts({"tn0": 0.0}))
+    missing = "not set: recall not measured: no malicious entry is judged"
+    for name in ("d-recall_floor", "d-max_newly_missed"):
+        assert (gates[name].verdict, gates[name].message, gates[name].value) == ("not_set", missing, None)
+    assert gates["d-max_new_false_alarms"].verdict == "passed"
+    assert "recall not measured" in gates["d-fpr_ceiling"].message

@@ -169,6 +169,10 @@ def passing(tmp_path_factory: pytest.TempPathFactory, blessed: Mapping[str, Atta
         parted.corpus(split)
         parted.verdicts({"bad_0": False, "ok_4": True})
 
+    harmless = AttackProject.within(project, "harmless", fpr_only=True, gates={"fpr_ceiling": 0.2})
+    harmless.corpus([{**benign(n), "provenance": None, "category": "benign"} for n in range(4, BENIGN)])
+    harmless.verdicts({"ok_4": True})
+
     attacks = {malicious(number)["id"] for number in range(MALICIOUS)}
     detectors = {
         "scan": {"verdicts": ["first.json", "second.json"]},
@@ -492,6 +496,23 @@ def test_recorded_verdicts_and_fixtures_are_measured_beside_each_other(passing: 
     assert passing.report()["suites"][found]["metrics"]["changed"] == ["scan-bad_0", "scan-ok_4"]
     # Each item asks once for each of the two runs.
     assert len(seen(passing, "recorded")) == 2 * (MALICIOUS + BENIGN)
+
+
+def test_a_corpus_of_benign_entries_measures_no_recall(passing: Run) -> None:
+    harmless = corpus_in("harmless")
+    found = metrics(passing, corpus=harmless)
+    assert (found["recall"], found["precision"], found["fpr"]) == (None, None, 1 / 8)
+    verdicts = {name: gate["verdict"] for name, gate in gates(passing, harmless).items()}
+    assert verdicts == {
+        "mine-fpr_ceiling": "passed",
+        "mine-recall_floor": "not_set",
+        "mine-max_errors": "passed",
+        "mine-max_newly_missed": "not_set",
+        "mine-max_new_false_alarms": "not_set",
+    }
+    message = gates(passing, harmless)["mine-recall_floor"]["message"]
+    assert message == "not set: recall not measured: no malicious entry is judged"
+    assert "recall not measured" in passing.out
 
 
 def test_a_corpus_without_hard_negatives_is_warned_of(passing: Run) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.gates import names
 from pytest_mcpeval.kinds.base import Case, Place
 from pytest_mcpeval.kinds.cases import id_problems
 from pytest_mcpeval.kinds.fields import vacuous
@@ -20,7 +22,7 @@ from pytest_mcpeval.kinds.retrieval.schema import (
 )
 from pytest_mcpeval.kinds.retrieval.slices import HARD_NEGATIVE, servers_of
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery, RetrievalSpec, RetrievalSuite
-from pytest_mcpeval.kinds.retrieval.words import names_the_tool
+from pytest_mcpeval.kinds.retrieval.words import names_the_tool, words
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused, load
 from pytest_mcpeval.loading.wording import shown, suggestion
 from pytest_mcpeval.stats import lowest_p
@@ -74,7 +76,11 @@ def _corpus_problems(document: Document, tools: list[ToolModel]) -> list[Problem
 class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
     """Turns a validated golden file into queries, gathering what the schema alone cannot see."""
 
+    named: list[str]
+    """Queries that name a relevant tool, with its name."""
+
     def suite(self) -> RetrievalSuite:
+        self.named = []
         corpus = self._corpus()
         self._check_version(corpus)
         self._check_depth()
@@ -101,6 +107,7 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             concurrency=self.settings.concurrency,
             batch=self.settings.batch,
             runs=self.settings.runs,
+            warnings=tuple(self._warnings()),
             golden=golden,
         )
 
@@ -200,10 +207,29 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             message = f"labels of {query.id!r}: none has a relevance of 1 or 2, so nothing could be found"
             self.problem(*at, message=message)
         for tool in relevant:
-            name = tool.partition(":")[2]
-            if names_the_tool(query.query, name):
-                message = f"query: contains the name of its relevant tool {shown(name)}, which gives it away"
-                self.problem("queries", index, "query", message=message)
+            self._check_name(index, query, tool.partition(":")[2])
+
+    def _check_name(self, index: int, query: QueryModel, name: str) -> None:
+        """A query that names its relevant tool: `named_tools` says what that is."""
+        if not names_the_tool(query.query, name):
+            return
+        found = self.settings.named_tools or ("warn" if len(words(name)) == 1 else "error")
+        if found == "error":
+            message = (
+                f"query: contains the name of its relevant tool {shown(name)}, which gives it away: put it "
+                "otherwise, or set `named_tools: warn`"
+            )
+            self.problem("queries", index, "query", message=message)
+        elif found == "warn":
+            self.named.append(f"{query.id} ({name})")
+
+    def _warnings(self) -> Iterator[str]:
+        if self.named:
+            queries = "1 query contains" if len(self.named) == 1 else f"{len(self.named)} queries contain"
+            yield (
+                f"{queries} the name of a relevant tool, which may give it away: {names(self.named)}. For no "
+                "warning, set `named_tools: allow`"
+            )
 
     def _case(self, index: int, query: GoldenQuery) -> Case[RetrievalSpec]:
         at = ("queries", index)

@@ -9,15 +9,12 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StringConstraints,
-    model_validator,
 )
 
 from pytest_mcpeval.kinds.fields import (
     FILE_MODEL,
-    PROVENANCE,
     BaselinePath,
     BatchSize,
     CaseId,
@@ -25,9 +22,11 @@ from pytest_mcpeval.kinds.fields import (
     Concurrency,
     Floor,
     OptionalPath,
+    RowModel,
     Runs,
     Seconds,
     Text,
+    TextOrNull,
 )
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
 from pytest_mcpeval.kinds.retrieval.gate_input import DEFAULT_LOST_BY, DEFAULT_SIGNIFICANCE
@@ -75,11 +74,6 @@ def _version(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _no_text(value: Any) -> Any:
-    """What is written ``null`` is not there."""
-    return "" if value is None else value
-
-
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
 _HIT_AT = re.compile(r"hit@([1-9][0-9]{0,3})")
 
@@ -101,33 +95,13 @@ Version = Annotated[
     BeforeValidator(_version, json_schema_input_type=int | str),
     Expected("a version such as v1, or a whole number"),
 ]
-TextOrNull = Annotated[str, BeforeValidator(_no_text, json_schema_input_type=str | None)]
 
 
 class _Model(BaseModel):
     model_config = FILE_MODEL
 
 
-def _without_remarks(row: Any) -> Any:
-    if not isinstance(row, dict):
-        return row
-    return {key: value for key, value in row.items() if not str(key).startswith(PROVENANCE)}
-
-
-class _Row(_Model):
-    """A row of a file, which may have remarks of its authors."""
-
-    model_config = ConfigDict(
-        defer_build=True, json_schema_extra={"patternProperties": {f"^{PROVENANCE}": {}}}
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _remarks_are_left_out(cls, row: Any) -> Any:
-        return _without_remarks(row)
-
-
-class ToolModel(_Row):
+class ToolModel(RowModel):
     """One entry of ``tools:`` of a corpus."""
 
     tool_id: ToolName
@@ -149,14 +123,14 @@ class CorpusModel(_Model):
     tools: Annotated[list[ToolModel], Field(min_length=1)]
 
 
-class LabelModel(_Row):
+class LabelModel(RowModel):
     """One entry of ``labels:``. Relevance 2: the right tool, 1: would do, 0: judged and wrong."""
 
     tool_id: Text
     relevance: Annotated[int, Field(ge=0, le=2), Expected("0, 1 or 2")]
 
 
-class QueryModel(_Row):
+class QueryModel(RowModel):
     """One entry of ``queries:``."""
 
     id: CaseId
@@ -205,6 +179,11 @@ class RetrievalSettings(_Model):
     )
     expect: Top = Field(
         default=10, description="a query passes with a relevant tool within the top so many: 10, or hit@10"
+    )
+    named_tools: Literal["allow", "warn", "error"] | None = Field(
+        default=None,
+        description="what a query is that contains the name of a relevant tool; default: a warning for "
+        "a name of one word, an error for a longer one",
     )
     strict: bool = Field(
         default=False, description="a query that misses fails, instead of being left to the gates"

@@ -120,7 +120,8 @@ def _rates(given: DetectorGates) -> Iterator[GateResult]:
     if given.settings.recall_floor is not None:
         yield _floor(given, RECALL, "recall", given.rows, given.settings.recall_floor)
     else:
-        message = f"not set: say `recall_floor` to require one; {_share_words('recall', given.counts.recall)}"
+        wanted = "say `recall_floor` to require one; " if given.counts.recall.of else ""
+        message = f"not set: {wanted}{_share_words('recall', given.counts.recall)}"
         yield given.result(RECALL, "not_set", message, given.counts.recall.value)
     for category, floor in given.settings.category_floors.items():
         if floor is None:
@@ -214,7 +215,8 @@ def percent(share: float) -> str:
 def _share_words(name: str, share: Share) -> str:
     """``FPR 1/23 = 4.3 % (95 % CI 0.1–22.0 %)``."""
     if share.value is None:
-        return f"{name} undefined"
+        label = "malicious" if name.startswith("recall") else "benign"
+        return f"{name} not measured: no {label} entry is judged"
     interval = share.interval("down" if name.startswith("recall") else "up")
     assert interval is not None
     ends = f"{100 * interval.lower:.1f}–{percent(interval.upper)}"
@@ -256,7 +258,9 @@ def _compared(given: DetectorGates) -> Iterator[GateResult]:
         NEW_FALSE_ALARMS: given.settings.max_new_false_alarms,
     }
     for name, limit in limits.items():
-        if limit is not None and given.baseline is None:
+        if limit is not None and name == NEWLY_MISSED and not given.counts.recall.of:
+            yield given.result(name, "not_set", f"not set: {_share_words('recall', given.counts.recall)}")
+        elif limit is not None and given.baseline is None:
             yield given.result(name, "not_set", f"not set: {given.lacking}")
         elif limit is not None and given.baseline is not None:
             yield _changes(given, given.baseline, name, limit)

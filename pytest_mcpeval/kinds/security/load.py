@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,8 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
 
     def _check_license(self, index: int, entry: EntryModel) -> None:
         allowed = self.settings.licenses
-        found = entry.provenance.license
-        if found.casefold() in {name.casefold() for name in allowed}:
+        found = "" if entry.provenance is None else entry.provenance.license
+        if not found or _as_compared(found) in map(_as_compared, allowed):
             return
         message = (
             f"provenance.license: {shown(found)} is not known to allow redistribution"
@@ -160,12 +161,22 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
 
     def _check_labels(self, entries: tuple[Entry, ...], split: str | None, setting: str) -> None:
         labels = {entry.label for entry in entries}
-        for label in ("malicious", "benign"):
-            if label not in labels:
-                where = "" if split is None else f" with `split: {split}`"
-                rate = "recall" if label == "malicious" else "false-positive rate"
-                message = f"no entry{where} has the label {label}, so there is no {rate}: add some"
-                self.problem(setting, message=message + self.origin(setting))
+        where = "" if split is None else f" with `split: {split}`"
+        if "benign" not in labels:
+            message = f"no entry{where} has the label benign, so there is no false-positive rate: add some"
+            self.problem(setting, message=message + self.origin(setting))
+        if "malicious" not in labels and not self.settings.fpr_only:
+            message = (
+                f"no entry{where} has the label malicious, so there is no recall: add some, or set "
+                "`fpr_only: true` to measure false alarms alone"
+            )
+            self.problem(setting, message=message + self.origin(setting))
+        if "malicious" in labels and self.settings.fpr_only:
+            entry = next(entry for entry in entries if entry.is_malicious)
+            message = (
+                f"fpr_only: {shown(entry.id)} is malicious, and then recall is measured: remove `fpr_only`"
+            )
+            self.problem("fpr_only", message=message + self.origin("fpr_only"))
 
     def _check_detectors(self, entries: tuple[Entry, ...]) -> None:
         longest = max((len(entry.id) for entry in entries), default=0)
@@ -223,6 +234,11 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         models: dict[tuple[str, ...], DetectorGatesModel] = {("gates",): gates}
         models |= {("gates", "detectors", name): own for name, own in gates.detectors.items()}
         for at, model in models.items():
+            if self.settings.fpr_only and model.recall_floor is not None:
+                message = (
+                    f"{'.'.join((*at, 'recall_floor'))}: recall is not measured with `fpr_only`: remove it"
+                )
+                self.problem(*at, "recall_floor", message=message + self.origin("gates"))
             for name, count in counts.items():
                 limit = getattr(model, name)
                 if name in model.model_fields_set and isinstance(limit, int) and limit >= count > 0:
@@ -270,6 +286,11 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         )
 
 
+def _as_compared(license: str) -> str:
+    """A licence, however written: ``Apache 2.0`` is ``Apache-2.0``, ``self_authored`` ``self-authored``."""
+    return re.sub(r"[\s_]+", "-", license.casefold())
+
+
 def _entry(model: EntryModel) -> Entry:
     is_hard_negative = model.category == HARD_NEGATIVE
     return Entry(
@@ -277,8 +298,8 @@ def _entry(model: EntryModel) -> Entry:
         label=model.label,
         category=model.category,
         seen=model.seen(),
-        source=model.provenance.source,
-        license=model.provenance.license,
+        source=model.provenance.source if model.provenance else "",
+        license=model.provenance.license if model.provenance else "",
         split=model.split,
         language=model.language,
         resembles=(model.resembles or resembled(model.id)) if is_hard_negative else None,

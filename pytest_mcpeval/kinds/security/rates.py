@@ -119,8 +119,8 @@ class Confusion:
 
     @property
     def precision(self) -> float | None:
-        """The share of flagged entries that are malicious."""
-        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
+        """The share of flagged entries that are malicious; None when none is flagged, or none could be."""
+        return self.tp / (self.tp + self.fp) if self.tp + self.fp and self.recall.of else None
 
     @property
     def f1(self) -> float | None:

@@ -14,10 +14,13 @@ from pytest_mcpeval.kinds.fields import (
     Ceiling,
     Concurrency,
     Floor,
+    RowModel,
     Runs,
     Seconds,
     Text,
+    TextOrNull,
 )
+from pytest_mcpeval.kinds.security.categories import BENIGN
 from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel, DetectorSetting
 
 DEFAULT_CEILING = 0.10
@@ -38,8 +41,9 @@ REDISTRIBUTABLE = (
     "PSF-2.0",
     "Unlicense",
     "Zlib",
+    "self-authored",
 )
-"""SPDX names of licences that allow a corpus to be passed on."""
+"""Licences that allow a corpus to be passed on, by their SPDX names; what is self-authored needs none."""
 
 Category = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,59}$")]
 DetectorName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,29}$")]
@@ -105,14 +109,14 @@ class PeerModel(_Model):
         return found if schema is None else {**found, "input_schema": schema}
 
 
-class EntryModel(_Model):
-    """One entry of ``entries:``."""
+class EntryModel(RowModel):
+    """One entry of ``entries:``. A benign one needs no category and no provenance."""
 
     id: CaseId
-    description: Text | None = None
+    description: TextOrNull = ""
     label: Literal["malicious", "benign"]
-    category: Category
-    provenance: ProvenanceModel
+    category: Category = BENIGN
+    provenance: ProvenanceModel | None = None
     server: Text | None = None
     tool: Text | ToolModel | None = None
     peers: list[PeerModel] | None = None
@@ -123,15 +127,25 @@ class EntryModel(_Model):
     counterpart: CaseId | None = Field(
         default=None, description="the entry of the other label that was written with this one"
     )
-    notes: str = ""
+    notes: TextOrNull = ""
+
+    @model_validator(mode="after")
+    def _is_labelled_in_full(self) -> EntryModel:
+        if self.label == "malicious" and "category" not in self.model_fields_set:
+            raise ValueError('missing required key "category"')
+        if self.label == "malicious" and self.provenance is None:
+            raise ValueError('missing required key "provenance"')
+        return self
 
     @model_validator(mode="after")
     def _has_one_description(self) -> EntryModel:
         of_tool = self.tool.description if isinstance(self.tool, ToolModel) else None
-        if not (self.description or of_tool):
-            raise ValueError('missing required key "description"')
-        if self.description is not None and of_tool not in (None, self.description):
+        if self.description and of_tool and of_tool != self.description:
             raise ValueError(_two("description"))
+        if not (self.description or self.tool or self.peers or self.previous):
+            raise ValueError(
+                "there is nothing that a detector could see: expected a `description` or a `tool`"
+            )
         return self
 
     def seen(self) -> dict[str, Any]:
@@ -199,6 +213,7 @@ class SecuritySettings(_Model):
     split: Split | None = Field(
         default=None, description="only entries of this split are run; default: all entries"
     )
+    fpr_only: bool = Field(default=False, description="all entries are benign: recall is not measured")
     strict: bool = Field(
         default=False, description="a wrong verdict fails its item, instead of being left to the gates"
     )

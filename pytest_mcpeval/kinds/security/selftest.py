@@ -63,8 +63,8 @@ def _all_flagged(given: DetectorGates, flagged: bool) -> list[Row]:
 
 def _always(given: DetectorGates) -> Proof:
     name = "a detector that always flags breaks the ceiling"
-    gate = _with(given, _all_flagged(given, True)).get(FPR)
-    if gate is None:
+    gate = _with(given, _all_flagged(given, True))[FPR]
+    if gate.verdict == "not_set":
         return Proof(name, False, "`fpr_ceiling` is not set")
     if gate.verdict != "failed":
         return Proof(name, False, f"FPR {percent(gate.value or 0)} passes the ceiling of {gate.limit:g}")
@@ -74,6 +74,8 @@ def _always(given: DetectorGates) -> Proof:
 def _never(given: DetectorGates) -> Proof:
     name = "a detector that never flags fails the recall floor"
     gate = _with(given, _all_flagged(given, False))[RECALL]
+    if not given.counts.recall.of:
+        return Proof(name, None, "recall is not measured: no entry is malicious")
     if gate.verdict == "not_set":
         return Proof(name, False, "`recall_floor` is not set, so that it would pass")
     return Proof(name, gate.verdict == "failed", f"recall {percent(gate.value or 0)}; {gate.verdict}")

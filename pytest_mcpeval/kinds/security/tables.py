@@ -134,9 +134,8 @@ def _scanned(title: str, scanned: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _brief(title: str, found: Mapping[str, Any]) -> str:
-    rates = (
-        f"recall {_rate(found['recall'])}, FPR {_rate(found['fpr'])}, precision {_rate(found['precision'])}"
-    )
+    recall = "not measured" if found["recall"] is None else _rate(found["recall"])
+    rates = f"recall {recall}, FPR {_rate(found['fpr'])}, precision {_rate(found['precision'])}"
     if found["errors"]:
         answered = round(sum(found[name] for name in ("tp", "fp", "tn", "fn")))
         rates += f"; rates are of the {answered} of {found['entries']} entries with a verdict"
