@@ -84,7 +84,8 @@ class DataFileCollectors:
         """Report files that were meant to be run and that pytest never collected, an error for each."""
         self._collected.load_deselected()
         for key, message in self._collected.missing():
-            report = pytest.CollectReport(key, "failed", FailureText(message), [])  # type: ignore[arg-type]
+            text = FailureText(visible(message))
+            report = pytest.CollectReport(visible(key), "failed", text, [])  # type: ignore[arg-type]
             session.config.hook.pytest_collectreport(report=report)
 
     @pytest.hookimpl(tryfirst=True)

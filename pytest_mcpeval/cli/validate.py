@@ -28,6 +28,7 @@ pytest --mcpeval --collect-only in projects that have such.
 """
 
 CONFTEST_HINT = "kinds and checks of a conftest.py are not known here: see pytest --mcpeval --collect-only"
+UNKNOWN_HERE = ("unknown check type", "no known shape")
 SKIPPED_DIRECTORIES = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
 
 
@@ -73,11 +74,12 @@ class Checked:
 
     summary: str = ""
     cases: int = 0
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     waits_for: Path | None = None
 
 
 def _report(files: list[Path], runtime: Runtime) -> int:
+    from pytest_mcpeval.loading import lines_of
     from pytest_mcpeval.text import visible
 
     all_checked = [checked(file, runtime) for file in files]
@@ -88,11 +90,11 @@ def _report(files: list[Path], runtime: Runtime) -> int:
         if found.waits_for
     ]
     summaries = [found.summary for found in all_checked if found.summary]
-    for line in [*problems, *waiting] if problems else summaries:
+    for line in [*lines_of(problems), *waiting] if problems else summaries:
         print(visible(line))
     totals = f"{_counted(len(files), 'file')}, {_counted(sum(found.cases for found in all_checked), 'case')}"
     print(f"{totals}: {_counted(len(problems), 'problem') if problems else 'no problems'}")
-    if any("unknown check type" in problem or "no known shape" in problem for problem in problems):
+    if any(words in problem.message for problem in problems for words in UNKNOWN_HERE):
         print(f"({CONFTEST_HINT})")
     return 1 if problems else 0
 
@@ -103,7 +105,7 @@ def _counted(number: int, noun: str) -> str:
 
 def checked(file: Path, runtime: Runtime) -> Checked:
     """The problems of one file, or what is in it."""
-    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.loading import DataFileError, Problem
     from pytest_mcpeval.project_file import PROJECT_FILE_NAME
     from pytest_mcpeval.servers.errors import ServerConfigError
 
@@ -115,14 +117,14 @@ def checked(file: Path, runtime: Runtime) -> Checked:
     except DataFileError as error:
         return _wrong(file, error, runtime)
     except ServerConfigError as error:
-        return Checked(problems=(str(error),))
+        return Checked(problems=(Problem(Path(shown(file)), 0, str(error)),))
     if suite is None:
         return Checked(f"{shown(file)}: {'settings' if is_settings else 'read by other files'}")
     kind, count = runtime.kind(suite.kind), len(suite.cases)
     try:
         kind.check_baseline(suite)
     except DataFileError as error:
-        return Checked(problems=_lines(error.problems), cases=count)
+        return Checked(problems=_as_shown(error.problems), cases=count)
     return Checked(f"{shown(file)}: {kind.described(suite)}", count)
 
 
@@ -130,8 +132,8 @@ def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:
     """Its own problems, and in full those of settings files it depends on."""
     own = [problem for problem in error.problems if problem.path.absolute() == file]
     others = list(dict.fromkeys(p.path.absolute() for p in error.problems if p.path.absolute() != file))
-    told = [line for other in others for line in _lines(_problems_of(other, error, runtime))]
-    return Checked(problems=(*_lines(own), *told), waits_for=others[0] if others else None)
+    told = [problem for other in others for problem in _as_shown(_problems_of(other, error, runtime))]
+    return Checked(problems=(*_as_shown(own), *told), waits_for=others[0] if others else None)
 
 
 def _problems_of(file: Path, found: DataFileError, runtime: Runtime) -> Iterable[Problem]:
@@ -148,8 +150,8 @@ def _problems_of(file: Path, found: DataFileError, runtime: Runtime) -> Iterable
     return ()
 
 
-def _lines(problems: Iterable[Problem]) -> tuple[str, ...]:
-    return tuple(str(replace(problem, path=Path(shown(problem.path.absolute())))) for problem in problems)
+def _as_shown(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(replace(problem, path=Path(shown(problem.path.absolute()))) for problem in problems)
 
 
 def data_files(path: Path, runtime: Runtime) -> Iterator[Path]:

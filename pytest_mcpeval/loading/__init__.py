@@ -6,7 +6,7 @@ from .document import Document, UnsoundDocumentError
 from .limits import Limits
 from .loader import load
 from .pausing import garbage_collection_paused
-from .problems import DataFileError, Problem
+from .problems import DataFileError, Problem, lines_of
 
 __all__ = [
     "DataFileError",
@@ -15,5 +15,6 @@ __all__ = [
     "Problem",
     "UnsoundDocumentError",
     "garbage_collection_paused",
+    "lines_of",
     "load",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,12 @@ SHOWN_PROBLEMS = 200
 """How many problems the text of an error lists; the error itself carries them all."""
 
 
+MANY = 5
+"""From so many equal problems of a file on, they are one line."""
+
+SHOWN_PLACES = 5
+
+_INDEX = re.compile(r"\[\d+\]")
 _FROM_NOTHING = re.compile(r"found (null|NaN|-?Infinity)\b|missing|nothing is asserted")
 
 
@@ -51,6 +57,28 @@ class DataFileError(Exception):
         return DataFileError([*self.problems, *others])
 
     def __str__(self) -> str:
-        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
-        hidden = len(self.problems) - len(lines)
-        return "\n".join([*lines, f"… and {hidden} more problems"] if hidden else lines)
+        return "\n".join(lines_of(self.problems))
+
+
+def lines_of(problems: Sequence[Problem]) -> list[str]:
+    """The lines about problems: many that are equal but for their place are one line with a count."""
+    keys = [(problem.path, _INDEX.sub("[]", problem.message)) for problem in problems]
+    groups: dict[tuple[Path, str], list[Problem]] = {}
+    for key, problem in zip(keys, problems, strict=True):
+        groups.setdefault(key, []).append(problem)
+    lines: list[str] = []
+    told = 0
+    for key, problem in zip(keys, problems, strict=True):
+        group = groups[key]
+        if len(lines) == SHOWN_PROBLEMS:
+            break
+        if len(group) < MANY:
+            lines.append(str(problem))
+            told += 1
+        elif problem is group[0]:
+            others = dict.fromkeys(str(other.line) for other in group if other.line != problem.line)
+            places = ", ".join([*list(others)[:SHOWN_PLACES], *(["…"] if len(others) > SHOWN_PLACES else [])])
+            also = f"; also on {'line' if len(others) == 1 else 'lines'} {places}" if others else ""
+            lines.append(f"{problem} ({len(group)} times{also})")
+            told += len(group)
+    return [*lines, f"… and {len(problems) - told} more problems"] if told < len(problems) else lines

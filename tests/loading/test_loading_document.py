@@ -108,6 +108,23 @@ def test_an_excerpt_stays_inside_the_file(path: Path, line: int, first: str, las
     assert (lines[0], lines[-1]) == (first, last)
 
 
+def test_many_equal_problems_are_one_line() -> None:
+    path = Path("a.json")
+    many = [Problem(path, line, f"rows[{line}]: no licence") for line in range(3, 47)]
+    few = [Problem(path, line, "other") for line in (1, 10, 60, 70)]
+    here = [Problem(path, 99, f"tests[{number}].id: twice") for number in range(6)]
+    there = [Problem(Path("b.json"), 5, "rows[3]: no licence")]
+    assert str(DataFileError([*many, *few, *here, *there])).splitlines() == [
+        "a.json:1: other",
+        "a.json:3: rows[3]: no licence (44 times; also on lines 4, 5, 6, 7, 8, …)",
+        "b.json:5: rows[3]: no licence",
+        "a.json:10: other",
+        "a.json:60: other",
+        "a.json:70: other",
+        "a.json:99: tests[0].id: twice (6 times)",
+    ]
+
+
 def test_an_excerpt_shows_a_part_of_a_long_line(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     rows = ", ".join(f'{{"id": "c{number}", "text": "{"x" * 50}"}}' for number in range(500))
