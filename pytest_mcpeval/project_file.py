@@ -42,7 +42,7 @@ class ProjectFiles:
             DataFileError: Project files that apply have problems.
             ServerConfigError: The environment variable ``MCP_URL`` cannot be applied.
         """
-        files = self._applying(path)
+        files = self._applying(path, with_servers=kind.uses_servers)
         merged: dict[str, Any] = {}
         origins: dict[str, str] = {}
         for file in files:
@@ -50,7 +50,7 @@ class ProjectFiles:
                 if rule.applies_to(path.relative_to(file.path.parent).as_posix()):
                     merged = merge(merged, rule.settings)
                     origins |= {name: f"{self._shown(file.path)}:{line}" for name, line in rule.lines.items()}
-        return Place(key, merged, _servers(files), origins)
+        return Place(key, merged, _servers(files) if kind.uses_servers else {}, origins)
 
     def names(self, path: Path) -> bool:
         """Whether an entry of a project file that applies names a file. Files with problems name none."""
@@ -81,6 +81,13 @@ class ProjectFiles:
                 yield found
                 self._reported.add(path)
 
+    def ignored(self) -> Iterator[Problem]:
+        """What ``.mcp.json`` says that means nothing here; it has been read."""
+        from pytest_mcpeval.servers.schema import ignored_keys
+
+        for path in self._servers_file():
+            yield from ignored_keys(self.read(path).document)
+
     def servers_at(self, path: Path) -> Mapping[str, ServerDefinition]:
         """The servers a file at a path may talk to, by name; raises as `place` does."""
         return _servers(self._applying(path))
@@ -88,11 +95,12 @@ class ProjectFiles:
     def _shown(self, path: Path) -> str:
         return Path(os.path.relpath(path, self._rootdir)).as_posix()
 
-    def _applying(self, path: Path) -> list[ProjectFile]:
-        """The project files that apply at a path, the nearest last."""
+    def _applying(self, path: Path, *, with_servers: bool = True) -> list[ProjectFile]:
+        """The project files that apply at a path, the nearest last; ``.mcp.json`` only ``with_servers``."""
         found: list[ProjectFile] = []
         problems: list[Problem] = []
-        for candidate in reversed([*self._found_above(path), *self._servers_file()]):
+        servers_file = self._servers_file() if with_servers else ()
+        for candidate in reversed([*self._found_above(path), *servers_file]):
             try:
                 found.append(self.read(candidate))
             except DataFileError as error:

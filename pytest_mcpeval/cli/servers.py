@@ -39,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
 
     root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
     try:
-        defined = runtime_at(root).project_files.servers_at(Path.cwd() / "mcpeval.yaml")
+        project_files = runtime_at(root).project_files
+        defined = project_files.servers_at(Path.cwd() / "mcpeval.yaml")
+        ignored = [str(problem) for problem in project_files.ignored()]
     except (DataFileError, ServerConfigError) as error:
         print(_relative(_safe(str(error))), file=sys.stderr)
         return 1
@@ -54,7 +56,10 @@ def run(options: argparse.Namespace) -> int:
         print(f"no server is defined in an mcpeval.yaml here or above, nor in {root / '.mcp.json'}")
         return 1
     chosen = {name: defined[name] for name in options.names or sorted(defined)}
-    return _checked(chosen) if options.check else _listed(chosen)
+    status = _checked(chosen) if options.check else _listed(chosen)
+    for line in ignored:
+        print(_relative(_safe(line)))
+    return status
 
 
 def _safe(text: str) -> str:

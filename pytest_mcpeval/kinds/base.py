@@ -159,6 +159,8 @@ class Kind(KindShape, Generic[SpecT]):
     """A key that makes an entry in ``mcpeval.yaml`` cases of its own: it is no setting of data files then."""
     hides_items: ClassVar[bool] = False
     """Whether the environment variable in which pytest names the item that runs says nothing meanwhile."""
+    uses_servers: ClassVar[bool] = True
+    """Whether its suites may talk to servers; what is wrong with ``.mcp.json`` does not touch others."""
     asks_once: ClassVar[bool] = False
     """Whether its cases are asked once, whatever ``--mcpeval-runs`` says: they leave files of one run."""
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}

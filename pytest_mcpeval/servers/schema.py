@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.wording import likeness, shown
 from pytest_mcpeval.placeholders import PlaceholderError, placeholders
 from pytest_mcpeval.servers.definitions import ServerDefinition, Transport
 from pytest_mcpeval.servers.variables import learn_literals
@@ -24,34 +24,10 @@ _TRANSPORTS: dict[str, Transport] = {
     "streamableHttp": "http",
     "sse": "sse",
 }
+# Likeness of a misspelt key to the one that is meant.
+_MISSPELT = 0.8
 _WAYS = ("command", "url", "module")
 _BELONGS_TO = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
-# Keys other hosts write into .mcp.json, about matters an eval has no part in.
-FOREIGN_KEYS = frozenset(
-    {
-        "alwaysAllow",
-        "autoApprove",
-        "autoStart",
-        "dev",
-        "description",
-        "disabled",
-        "displayName",
-        "enabled",
-        "envFile",
-        "gallery",
-        "icon",
-        "id",
-        "name",
-        "notes",
-        "oauth",
-        "timeout",
-        "tools",
-        "trust",
-        "trusted",
-        "version",
-    }
-)
-FOREIGN_TOP_KEYS = frozenset({"$schema", "inputs"})
 
 
 class ServerEntry(BaseModel):
@@ -73,11 +49,14 @@ class ServerEntry(BaseModel):
     public: list[str] = []
 
 
+_KNOWN = (*ServerEntry.model_fields, "startTimeout", "disabled")
+
+
 def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, ServerDefinition]:
     """The servers defined in a section of a document, by name.
 
-    In a ``.mcp.json`` (section ``mcpServers``), keys that other hosts use are ignored, and a server with
-    ``disabled: true`` is not defined.
+    In a ``.mcp.json`` (section ``mcpServers``), keys of other hosts are ignored (see `ignored_keys`), and a
+    server with ``disabled: true`` is not defined.
 
     Raises:
         DataFileError: With every problem of the section.
@@ -102,14 +81,48 @@ def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, Ser
     return found
 
 
+def ignored_keys(document: Document) -> Iterator[Problem]:
+    """What a ``.mcp.json`` says that means nothing here, each with its line."""
+    for key in _foreign(document.data, (_MCP_JSON,)):
+        yield document.problem(key, message=f"ignored: {shown(key)}")
+    for name, entry in document.data[_MCP_JSON].items():
+        if entry.get("disabled") is True:
+            yield document.problem(_MCP_JSON, name, message=f"server {name!r} is disabled")
+            continue
+        for key in _foreign(entry, _KNOWN):
+            yield document.problem(_MCP_JSON, name, key, message=f"server {name!r}: ignored: {shown(key)}")
+        if "type" in entry and _spelled_type(entry["type"]) is None:
+            words = f"server {name!r}: ignored: type {shown(entry['type'])}"
+            yield document.problem(_MCP_JSON, name, "type", message=words)
+
+
+def _foreign(data: Mapping[str, Any], known: Collection[str]) -> list[str]:
+    """The keys that are none of the known ones, nor one of them misspelt."""
+    return [key for key in data if key not in known and _meant(key, known) is None]
+
+
+def _meant(key: str, known: Collection[str]) -> str | None:
+    """The known key that a misspelt one means; a key such as ``_comment`` means none."""
+    if not key[:1].isalpha():
+        return None
+    fitting = [one for one in known if sorted(one) == sorted(key) or likeness(key, one) >= _MISSPELT]
+    return max(fitting, key=lambda one: likeness(key, one), default=None)
+
+
+def _spelled_type(written: object) -> str | None:
+    """A ``type`` as it is spelled here; None for one that no other host spells so."""
+    folded = str(written).lower().replace("-", "").replace("_", "").replace(" ", "")
+    return next((one for one in _TRANSPORTS if one.lower().replace("-", "") == folded), None)
+
+
 def _shape_problems(document: Document, section: str) -> list[Problem]:
     data = document.data
     if not isinstance(data, Mapping):
         return [document.problem(message=f'expected a mapping with "{section}"')]
-    unknown = [key for key in data if key != _MCP_JSON and key not in FOREIGN_TOP_KEYS]
-    if section == _MCP_JSON and unknown:
+    misspelt = [key for key in data if key != section and _meant(key, [section])]
+    if section == _MCP_JSON and misspelt:
         words = f'expected "{section}"'
-        return [document.problem(key, message=f"unknown key {shown(key)}: {words}") for key in unknown]
+        return [document.problem(key, message=f"unknown key {shown(key)}: {words}") for key in misspelt]
     if section not in data:
         return [document.problem(message=f'expected a mapping with "{section}"')]
     if not isinstance(data[section], Mapping):
@@ -124,7 +137,11 @@ def _definition(document: Document, section: str, name: str, entry: object) -> S
     if section == _MCP_JSON and isinstance(entry, Mapping):
         if entry.get("disabled") is True:
             return None
-        entry = {key: value for key, value in entry.items() if key not in FOREIGN_KEYS}
+        foreign = {"disabled", *_foreign(entry, _KNOWN)}
+        # Some hosts write every key, empty.
+        entry = {k: v for k, v in entry.items() if k not in foreign and v not in (None, "", [], {})}
+        if "type" in entry:
+            entry["type"] = _spelled_type(entry["type"])
     validated = validate(ServerEntry, document, entry, at=(section, name))
     problems = _entry_problems(document, section, name, validated)
     if problems:

@@ -536,3 +536,17 @@ def test_cases_that_did_not_come_back_count_as_errors(tmp_path: Path) -> None:
     assert run.report()["verdict"] == "error"
     assert run.report()["suites"]["agent.yaml"]["metrics"]["cases"]["error"] == 1
     assert any(re.search(r"people +2 +0 +0 +1 +66\.7 %", line) for line in run.section()), run.out
+
+
+@pytest.mark.parametrize(
+    "written", [None, '{"mcpServers": {"a": {"comand": "x"}}}', "{", '{"mcpServers": {}}']
+)
+def test_agents_need_no_servers(tmp_path: Path, written: str | None) -> None:
+    made = CapturedProject.at(
+        tmp_path, case("ok", final_response_contains="Ada Lovelace", must_call=["find"])
+    )
+    made.capture("ok", Evidence(calls=FIND))
+    if written is not None:
+        (tmp_path / ".mcp.json").write_text(written, encoding="utf-8")
+    run = made.score()
+    assert run.line_with("1 passed"), run.out

@@ -75,3 +75,14 @@ def test_a_definition_with_problems(project: Project, capsys: Captured) -> None:
     project.write("mcpeval.yaml", "servers:\n  web: {ulr: x}\n")
     assert main(["servers"]) == 1
     assert 'unknown key "ulr"' in capsys.readouterr().err
+
+
+def test_what_other_hosts_say_is_listed_as_ignored(project: Project, capsys: Captured) -> None:
+    server = {"command": "python", "args": ["server.py"], "_comment": "ours", "autoApprove": []}
+    project.write_json(".mcp.json", {"inputs": [], "mcpServers": {"tiny": server}})
+    for options in ([], ["--check"]):
+        assert main(["servers", *options]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[-3].endswith('.mcp.json:2: ignored: "inputs"')
+        assert lines[-2].endswith(""".mcp.json:9: server 'tiny': ignored: "_comment\"""")
+        assert lines[-1].endswith(""".mcp.json:10: server 'tiny': ignored: "autoApprove\"""")

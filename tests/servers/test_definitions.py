@@ -13,7 +13,7 @@ import pytest
 from pytest_mcpeval.loading import DataFileError, load
 from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers import ServerConfigError, ServerDefinition, apply_mcp_url, expand
-from pytest_mcpeval.servers.schema import parse_servers
+from pytest_mcpeval.servers.schema import ignored_keys, parse_servers
 
 
 def mcp_json(directory: Path, servers: dict[str, Any], **more: Any) -> dict[str, ServerDefinition]:
@@ -78,10 +78,79 @@ servers:
     assert (found["two"].start_timeout, found["two"].directory) == (2.0, tmp_path)
 
 
-def test_keys_of_other_hosts_are_ignored_in_mcp_json(tmp_path: Path) -> None:
-    entry = {"command": "x", "alwaysAllow": ["a"], "timeout": 5, "disabled": False}
-    found = mcp_json(tmp_path, {"a": entry, "b": {"command": "y", "disabled": True}}, inputs=[])
-    assert list(found) == ["a"]
+OF_OTHER_HOSTS = """\
+{
+  "$schema": "https://example.com/mcp.json",
+  "inputs": [],
+  "_comment": "ours",
+  "mcpServers": {
+    "one": {
+      "_comment": "the first",
+      "command": "x",
+      "alwaysAllow": ["a"],
+      "timeout": 5,
+      "disabled": false,
+      "envFile": ".env",
+      "type": "Local-Process",
+      "url": "",
+      "headers": {}
+    },
+    "two": {
+      "url": "http://localhost/mcp",
+      "type": "streamable_http",
+      "//": "why",
+      "transportType": "x",
+      "env": {},
+      "cwd": null
+    },
+    "three": {"command": "y", "disabled": true, "comand": "z"}
+  }
+}
+"""
+
+
+def test_what_other_hosts_say_is_ignored_in_mcp_json_and_listed(tmp_path: Path) -> None:
+    path = tmp_path / ".mcp.json"
+    path.write_text(OF_OTHER_HOSTS, encoding="utf-8")
+    document = load(path)
+    found = parse_servers(document)
+    assert {name: server.transport for name, server in found.items()} == {"one": "stdio", "two": "http"}
+    assert [f"{problem.line}: {problem.message}" for problem in ignored_keys(document)] == [
+        '2: ignored: "$schema"',
+        '3: ignored: "inputs"',
+        '4: ignored: "_comment"',
+        "7: server 'one': ignored: \"_comment\"",
+        "9: server 'one': ignored: \"alwaysAllow\"",
+        "10: server 'one': ignored: \"timeout\"",
+        "12: server 'one': ignored: \"envFile\"",
+        "13: server 'one': ignored: type \"Local-Process\"",
+        "20: server 'two': ignored: \"//\"",
+        "21: server 'two': ignored: \"transportType\"",
+        "25: server 'three' is disabled",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "transport"),
+    [
+        ("StreamableHTTP", "http"),
+        ("streamable http", "http"),
+        ("HTTP", "http"),
+        ("SSE", "sse"),
+        ("ws", "http"),
+    ],
+)
+def test_the_type_is_spelled_in_many_ways(tmp_path: Path, written: str, transport: str) -> None:
+    found = mcp_json(tmp_path, {"web": {"url": "http://localhost", "type": written}})
+    assert found["web"].transport == transport
+
+
+@pytest.mark.parametrize(
+    "key", ["comand", "commnad", "Command", "agrs", "arg", "evn", "envs", "cdw", "header", "tpye", "urls"]
+)
+def test_a_misspelt_key_in_mcp_json_is_a_mistake(tmp_path: Path, key: str) -> None:
+    with pytest.raises(DataFileError, match=f'unknown key "{key}"'):
+        mcp_json(tmp_path, {"a": {"command": "x", key: "y"}})
 
 
 def test_keys_of_other_hosts_are_unknown_in_a_project_file(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ class AgentKind(AgentShape, Kind[AgentCase]):
 
     settings_model = AgentSettings
     asks_once = True
+    uses_servers = False
 
     def __init__(self) -> None:
         self._files: dict[str, Path] = {}
