@@ -237,6 +237,7 @@ def test_what_cannot_be_asked_is_an_error_at_its_line(run: Run) -> None:
             key = "input"
         assert f'"{key}"' in source[int(line) - 1], name
         assert all(check["status"] != "passed" for check in cases[name]["checks"] if check not in checks)
+    assert "did not call tool ecoh on server askable" in run.out
     assert "server 'askable' has no tool 'ecoh': did you mean echo" in run.out
 
 

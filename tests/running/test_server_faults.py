@@ -35,7 +35,12 @@ SURVIVED: dict[str, dict[str, Any]] = {
         "expected": {"validations": [{"type": "is_error", "contains": "Rate limit"}]},
     },
 }
-UNASKABLE = {"unknown-tool": {"tool": "okk", "input": {}}}
+UNUSABLE = {"tool": "unusable", "input": {"a": 1}}
+UNASKABLE: dict[str, dict[str, Any]] = {
+    "unknown-tool": {"tool": "okk", "input": {}},
+    "unusable": UNUSABLE,
+    "unusable-rejection": {**UNUSABLE, "expect_rejection": True},
+}
 MODES: dict[str, tuple[str, ...]] = {"serial": (), "n0": ("-n0",), "n2": ("-n2",)}
 
 
@@ -132,7 +137,9 @@ def test_after_each_fault_the_next_case_works(faults: Run) -> None:
     }
     # And the eleven cases of the three other suites, two of which fail.
     passed = len(found) - len(FAULTS) - len(UNASKABLE) + 9
-    assert faults.last_line.startswith(f"{len(FAULTS) + 2} failed, {passed} passed, 2 errors in")
+    assert faults.last_line.startswith(
+        f"{len(FAULTS) + 2} failed, {passed} passed, {len(UNASKABLE) + 1} errors in"
+    )
 
 
 def test_a_case_shows_what_the_server_wrote_during_it(faults: Run) -> None:

@@ -233,7 +233,7 @@ def test_an_answer_against_the_protocol(connections: Connections, faulty: Define
 
 def test_all_pages_of_tools_are_listed(connections: Connections, faulty: Define) -> None:
     tools = connections.get(faulty()).list_tools()
-    assert len(tools) == 22
+    assert len(tools) == 23
     assert tools[0].name == "ok"
     assert tools[0].input_schema == {"type": "object"}
 

@@ -24,10 +24,14 @@ TEMPLATE_EXPRESSION = re.compile(r"\{[^{}]*\}")
 
 @dataclass(frozen=True)
 class Unaskable:
-    """Why a step asks nothing that can be judged; ``keys`` lead to the mistake within the step."""
+    """Why a step asks nothing that can be judged; ``keys`` lead to the mistake within the step.
+
+    ``is_certain`` is false where the server does not let one know whether what is asked is valid.
+    """
 
     keys: tuple[str | int, ...]
     message: str
+    is_certain: bool = True
 
 
 def why_unaskable(
@@ -50,7 +54,7 @@ def why_unaskable(
     if (problem is not None) != step.expects_rejection:
         # The list may be out of date.
         problem = _problem(step, name, arguments, connection, fresh=True)
-    if not step.expects_rejection:
+    if not step.expects_rejection or (problem is not None and not problem.is_certain):
         return problem
     if problem is not None:
         return None
@@ -114,11 +118,16 @@ def _problem(
     except CallError as error:
         if error.reason != "protocol":
             raise
-        return Unaskable((step.target,), f"the server does not tell its {step.target}s: {error.message}")
+        message = f"the server does not tell its {step.target}s: {error.message}"
+        return Unaskable((step.target,), message, is_certain=False)
     if found is None:
         message = unlisted(connection.name, step.target, name, names)
         return Unaskable((step.target,), f"{message} {ON_PURPOSE}")
-    problems = _of_tool(found, arguments) if isinstance(found, Tool) else list(_of_prompt(found, arguments))
+    try:
+        problems = _of_tool(found, arguments) if isinstance(found, Tool) else _of_prompt(found, arguments)
+    except ValueError as error:
+        message = f"{step.target} {name!r} of server {connection.name!r}: {error}"
+        return Unaskable((step.target,), message, is_certain=False)
     if not problems:
         return None
     listed = "; ".join(problems[:SHOWN_PROBLEMS])
@@ -128,7 +137,11 @@ def _problem(
 
 
 def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    """Every reason why arguments do not fit the input schema of a tool."""
+    """Every reason why arguments do not fit the input schema of a tool.
+
+    Raises:
+        ValueError: The schema cannot be used.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
 
@@ -144,7 +157,7 @@ def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
         errors = list(errors_of(schema, dict(arguments), validator_for(schema, default=Draft202012Validator)))
     except Exception as error:
         problem = problem_of_schema(schema) or f"{type(error).__name__}: {error}"
-        return [f"its input schema cannot be used: {shortened(problem, 200)}"]
+        raise ValueError(f"its input schema cannot be used: {shortened(problem, 200)}") from error
     found = sorted(f"{error.json_path}: {shortened(error.message, 200)}" for error in errors)
     if any(error.validator == "additionalProperties" for error in errors) and "project" in arguments:
         near.append("`project` is that of the case or file, unless `send_project` is false")

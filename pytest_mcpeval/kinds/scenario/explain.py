@@ -51,7 +51,9 @@ def _call_lines(
     sample: Sample, number: int, call: Mapping[str, Any], answer: Mapping[str, Any]
 ) -> Iterator[str]:
     latency = f" ({answer['latencyMs']:.0f} ms)" if "latencyMs" in answer else ""
-    yield f"called {call['target']} {call['name']} on server {sample.measured['server']}{latency}"
+    unasked = any(check.name == "askable" and (check.step or 1) == number + 1 for check in sample.checks)
+    verb = "did not call" if unasked else "called"
+    yield f"{verb} {call['target']} {call['name']} on server {sample.measured['server']}{latency}"
     if call["arguments"]:
         text = json.dumps(call["arguments"], ensure_ascii=False, indent=2)
         yield indented(f"arguments: {_cut(text, SHOWN_ARGUMENTS)}", "  ")

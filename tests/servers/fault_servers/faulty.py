@@ -172,12 +172,17 @@ def change_tools(_: Result) -> Result:
     return text("changed")
 
 
+def unusable(_: Result) -> Result:
+    """Its input schema is none, so nobody can say whether a call is valid."""
+    return text("used")
+
+
 TOOLS: dict[str, Callable[[Result], Result]] = {
     tool.__name__: tool
     for tool in (
         ok, pid, exit_3, segfault, hang, garbage, half, huge, flood, fails, broken_promise, malformed, mixed,
         environment, leave_grandchild, announce, meet, cancelled, rejects, empty,
-        listings, change_tools,
+        listings, change_tools, unusable,
     )
 }  # fmt: skip
 # These block; every other tool is answered in order, by the one thread that reads.
@@ -194,6 +199,8 @@ def listed(params: Result) -> Result:
     tool: Result = {"name": names[index], "description": "misbehaves", "inputSchema": {"type": "object"}}
     if names[index] == "broken_promise":
         tool["outputSchema"] = SCHEMA
+    if names[index] == "unusable":
+        tool["inputSchema"] = {"type": "object", "properties": {"a": {"type": "any"}}}
     page: Result = {"tools": [tool]}
     if START == "endless-list":
         return page | {"nextCursor": str((index + 1) % 3)}
