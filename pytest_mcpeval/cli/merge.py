@@ -79,9 +79,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         shards = read_shards(options.directories, root)
         runtime, ledger, state = _united(shards, root, options.paths)
-        if options.bless and (
-            others := [one for one in runtime.settings.measuring_options if "retriever" in one]
-        ):
+        others = [one for one in runtime.settings.measuring_options if one.startswith("--mcpeval-retriever")]
+        if options.bless and others:
             raise MergeError(f"--bless would commit the numbers of another search: {others[0]}")
     except MergeError as error:
         for line in str(error).splitlines():
@@ -223,7 +222,7 @@ def _other_inputs(
     for shard in shards:
         for suite, found in shard.model.inputs.items():
             if suite not in here:
-                if shard.model.selected[suite]:
+                if shard.model.selected.get(suite):
                     yield f"{shard.name} ran {suite}, which is not collected here: name it with --paths"
                 continue
             names = {**found, **here[suite]}
@@ -238,19 +237,16 @@ def _missing(shards: Sequence[Shard], selections: Sequence[Selection]) -> Iterat
     from pytest_mcpeval.gates import names
 
     listed = ", ".join(shard.name for shard in shards)
+    unknown = False
     for one in selections:
         chosen = {case for shard in shards for case in shard.model.selected.get(one.suite, ())}
         missing = [case for case in one.selected if case not in chosen]
         if missing:
             count = f"{len(missing)} of {len(one.selected)} cases"
             yield f"no shard ran {count} of {one.suite}: {names(missing)} (shards: {listed})"
-    if any(_is_strange(one, shards) for one in selections):
+            unknown = unknown or not any(one.suite in shard.model.selected for shard in shards)
+    if unknown:
         yield "where the run was given paths, give them here as well: --paths"
-
-
-def _is_strange(selection: Selection, shards: Sequence[Shard]) -> bool:
-    """Whether no shard has even come by a suite of which cases are to run."""
-    return bool(selection.selected) and not any(selection.suite in shard.model.selected for shard in shards)
 
 
 def _disagreements(shards: Sequence[Shard]) -> Iterator[str]:

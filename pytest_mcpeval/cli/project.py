@@ -56,7 +56,8 @@ def collected(root: Path, arguments: Sequence[str]) -> tuple[Runtime, list[Selec
             found.append((session.config.stash[runtime_key], executor.selections()))
 
     output = io.StringIO()
-    options = ["--mcpeval", "--collect-only", "-q", "--capture=no", *arguments]
+    # Asserts are not rewritten: that would warn of packages which are imported already.
+    options = ["--mcpeval", "--collect-only", "-q", "--capture=no", "--assert=plain", *arguments]
     with contextlib.chdir(root), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         status = pytest.main(options, plugins=[Collected()])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or not found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SHARD_FILE = "shard.json"
 SHARD_FORMAT: Literal[1] = 1
 LONGEST_PATH = 1000
+DATA_SUFFIXES = frozenset({".json", ".jsonl", ".yaml", ".yml"})
 
 
 class TimesModel(BaseModel):
@@ -89,8 +90,23 @@ def inputs(runtime: Runtime, selection: Selection) -> dict[str, str]:
     # What is in a list is a case.
     named = [*_texts(settings), *(data.values() if isinstance(data, Mapping) else ())]
     files = [suite.path, *(suite.path.parent / text for text in named if _may_be_path(text))]
-    relative = json.loads(json.dumps(settings).replace(f"{json.dumps(str(root))[1:-1]}/", ""))
-    return {**dict(_digests(files, runtime)), f"the settings of {suite.key}": digest_of(relative)}
+    found = dict(_digests(files, runtime))
+    return {**found, f"the settings of {suite.key}": digest_of(without_places(settings, root))}
+
+
+def without_places(data: Any, root: Path) -> Any:
+    """The same data wherever a project lies: its paths are relative, data files outside are their content."""
+    if isinstance(data, Mapping):
+        return {key: without_places(value, root) for key, value in data.items()}
+    if isinstance(data, list):
+        return [without_places(value, root) for value in data]
+    if not _may_be_path(data) or not os.path.isabs(data):
+        return data
+    path = Path(os.path.normpath(data))
+    if path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    is_data = path.suffix in DATA_SUFFIXES and path.is_file()
+    return hashlib.sha256(path.read_bytes()).hexdigest() if is_data else data
 
 
 def _texts(data: Any) -> Iterator[str]:

@@ -296,6 +296,24 @@ def test_options_that_do_not_go_with_shards(tmp_path: Path) -> None:
         assert words in run.err
 
 
+def test_settings_are_the_same_wherever_a_project_lies(tmp_path: Path) -> None:
+    from pytest_mcpeval.reports.shard import without_places
+
+    roots = [tmp_path / "a", tmp_path / "b" / "deep" / "er"]
+    for root in roots:
+        (root / "project").mkdir(parents=True)
+        (root / "shared.json").write_text("{}", encoding="utf-8")
+    settings = [
+        {"in": str(root / "project" / "x.json"), "out": [str(root / "shared.json")], "command": "/bin/sh"}
+        for root in roots
+    ]
+    found = [without_places(one, root / "project") for one, root in zip(settings, roots, strict=True)]
+    assert found[0] == found[1]
+    assert (found[0]["in"], found[0]["command"]) == ("x.json", "/bin/sh")
+    (roots[1] / "shared.json").write_text("[]", encoding="utf-8")
+    assert without_places(settings[1], roots[1] / "project") != found[0]
+
+
 def test_a_run_that_is_no_shard_leaves_none(tmp_path: Path) -> None:
     project = write_project(tmp_path)
     shard, report = tmp_path / "datasets" / "report" / "shard.json", "--mcpeval-report=datasets/report"
