@@ -76,6 +76,7 @@ class Checked:
     cases: int = 0
     problems: tuple[Problem, ...] = ()
     waits_for: Path | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def _report(files: list[Path], runtime: Runtime) -> int:
@@ -89,7 +90,7 @@ def _report(files: list[Path], runtime: Runtime) -> int:
         for file, found in zip(files, all_checked, strict=True)
         if found.waits_for
     ]
-    summaries = [found.summary for found in all_checked if found.summary]
+    summaries = [line for found in all_checked for line in (found.summary, *found.warnings) if line]
     for line in [*lines_of(problems), *waiting] if problems else summaries:
         print(visible(line))
     totals = f"{_counted(len(files), 'file')}, {_counted(sum(found.cases for found in all_checked), 'case')}"
@@ -125,7 +126,8 @@ def checked(file: Path, runtime: Runtime) -> Checked:
         kind.check_baseline(suite)
     except DataFileError as error:
         return Checked(problems=_as_shown(error.problems), cases=count)
-    return Checked(f"{shown(file)}: {kind.described(suite)}", count)
+    warnings = tuple(f"{shown(file)}: {text}" for text in suite.warnings)
+    return Checked(f"{shown(file)}: {kind.described(suite)}", count, warnings=warnings)
 
 
 def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval.cli import main
 from pytest_mcpeval.loading import DataFileError
 from tests.collection.runtimes import problems_of, runtime_at
 from tests.support import Project
@@ -107,10 +108,20 @@ def test_they_load_and_run_and_each_difference_is_one_warning(project: Project) 
                 1 if subject == SUBJECTS[0] else 0
             )
     line = run.line_with("datasets/orchard/basic.json: line ", "groundTruth")
-    assert "such as {type: contains_all" in line
     source = (project.path / "datasets/orchard/basic.json").read_text(encoding="utf-8").splitlines()
     number = int(line.partition("basic.json: line ")[2].partition(":")[0])
     assert '"groundTruth"' in source[number - 1]
+
+
+def test_validate_tells_each_difference_once(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.path)
+    assert main(["validate", "datasets"]) == 0
+    told = capsys.readouterr().out
+    assert told.count("datasets/orchard/basic.json: line ") == 2
+    assert "170 cases: no problems" in told
+    assert "such as {type: contains_all" in told
 
 
 @pytest.mark.parametrize(
