@@ -80,7 +80,7 @@ cases:
   - id: a
     input: hi
     input: hello
-    assertions: {max_total_cost_usd: .nan, max_steps: 0, must_call: [x], must_not_call: [x], b: {[1]: 2}}
+    assertions: {max_total_cost_usd: .nan, max_steps: 0, must_not_call: [x], must_call_exactly: {x: 1, [1]: 2}}
 """
 
 
@@ -95,7 +95,7 @@ def test_every_layer_of_problems_is_told_by_both_commands(project: Project, caps
         'agent.yaml:7: duplicate key "input"',
         "agent.yaml:8: .nan is not a number JSON can hold",
         "agent.yaml:8: cases[0].assertions.max_steps: expected a number of at least 1",
-        'agent.yaml:8: cases[0].assertions.must_call[0]: "x" is also in must_not_call',
+        'agent.yaml:8: cases[0].assertions.must_call_exactly.x: "x" is also in must_not_call',
         "agent.yaml:8: a key must be a text, found a list with 1 entry",
         "agent.yaml:3: the alias *y has no anchor",
     ):
