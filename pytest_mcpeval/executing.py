@@ -26,7 +26,7 @@ from pytest_mcpeval.repeating import LATENCY, judged_otherwise, mean_over_runs, 
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.reports.redacted import redact
 from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Outcome, Sample, samples_to_json
+from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, TEARDOWN_FAILED, Outcome, Sample, samples_to_json
 from pytest_mcpeval.settings import Inconclusive
 from pytest_mcpeval.text import visible
 
@@ -281,7 +281,7 @@ def _of_failed_teardown(item: pytest.Item, report: pytest.TestReport) -> list[Sa
     if not report.failed:
         return []
     lines = report.longreprtext.strip().splitlines() or ["no reason given"]
-    message = f"tear-down failed: {lines[-1]}"
+    message = f"{TEARDOWN_FAILED}: {lines[-1]}"
     return [judged_otherwise(sent, "error", message) for sent in item.stash.get(sent_key, [])]
 
 

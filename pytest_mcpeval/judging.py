@@ -27,6 +27,7 @@ from pytest_mcpeval.kinds.base import Case, Kind, Suite
 from pytest_mcpeval.ledger import Ledger, Selection
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import counted
+from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import NOT_PASSED, Outcome, Sample
 from pytest_mcpeval.settings import Settings
@@ -86,7 +87,7 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState, *, is_merged
     """
     results = [_result(runtime, ledger, ledger.selections[key], state) for key in sorted(ledger.selections)]
     incidents = Incidents(runtime)
-    notes = [] if is_merged else _concluded(runtime, results, incidents)
+    notes = [] if is_merged else _concluded(runtime, results, incidents, state)
     judged = {result.selection.kind for result in results}
     kinds = [runtime.kind(name) for name in runtime.kinds if name in judged]
     blessing = Blessing(results)
@@ -120,14 +121,17 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState, *, is_merged
     )
 
 
-def _concluded(runtime: Runtime, results: Sequence[SuiteResult], incidents: Incidents) -> list[str]:
+def _concluded(
+    runtime: Runtime, results: Sequence[SuiteResult], incidents: Incidents, state: SessionState
+) -> list[str]:
     """What kinds write when a session ends: sentences on it."""
     notes: list[str] = []
     for result in results:
         if (suite := _suite_of(runtime, result.selection)) is None:
             continue
         conclude = runtime.kind(suite.kind).conclude
-        notes += incidents.guarded(result.key, [], conclude, suite, result.samples)
+        others = [redactor.text(test) for test in state.others]
+        notes += incidents.guarded(result.key, [], conclude, suite, result.samples, others_failed=others)
     return notes
 
 

@@ -101,7 +101,9 @@ class Reporter:
             # What xdist reports of an item whose worker died has no phase.
             self._crashed.add(report.nodeid)
         elif report.failed and not hasattr(report, GATE_ATTRIBUTE):
-            self._others_failed[report.nodeid] = None
+            # A case that passed may fail once more, when it is torn down.
+            step = "" if report.when == "call" else f" ({report.when})"
+            self._others_failed[f"{report.nodeid}{step}"] = None
 
     def _tell_once(self, report: pytest.TestReport) -> None:
         """Put a problem in short that another report has told.

@@ -24,6 +24,9 @@ evaluated, which `judging` finds out when the session ends. ``error``: the run c
 ``xfailed``: set aside by a mark, and counted apart.
 """
 
+TEARDOWN_FAILED = "tear-down failed"
+"""How the message begins of a case that was judged, and is in error because its fixtures did not end well."""
+
 NOT_PASSED: frozenset[Outcome] = frozenset({"failed", "error", "inconclusive", "wrong", "tolerated"})
 """The outcomes of cases that have something to explain."""
 

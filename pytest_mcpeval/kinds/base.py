@@ -329,10 +329,13 @@ class Kind(KindShape, Generic[SpecT]):
         """A line on how the selected suites of this kind will be run; empty for none."""
         return ""
 
-    def conclude(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> list[str]:
+    def conclude(
+        self, suite: Suite[SpecT], samples: Sequence[Sample], *, others_failed: Sequence[str] = ()
+    ) -> list[str]:
         """Write what belongs to the run of a suite as a whole; sentences on what was written, and where.
 
-        Called once, when the session ends, with the samples of the cases that ran.
+        Called once, when the session ends, with the samples of the cases that ran. ``others_failed`` are what
+        failed besides cases: node ids of tests, and of cases whose tear-down failed.
 
         Raises:
             OSError: It cannot be written.

@@ -80,7 +80,7 @@ cases:
   - id: a
     input: hi
     input: hello
-    assertions: {max_total_cost_usd: .nan, max_steps: 0, must_not_call: [x], must_call_exactly: {x: 1, [1]: 2}}
+    assertions: {max_total_tokens: .nan, max_steps: 0, must_not_call: [x], must_call_exactly: {x: 1, [1]: 2}}
 """
 
 

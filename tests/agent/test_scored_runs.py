@@ -550,3 +550,32 @@ def test_agents_need_no_servers(tmp_path: Path, written: str | None) -> None:
         (tmp_path / ".mcp.json").write_text(written, encoding="utf-8")
     run = made.score()
     assert run.line_with("1 passed"), run.out
+
+
+FAILING = """
+import pytest
+
+
+@pytest.fixture
+def place():
+    yield
+    raise RuntimeError("cannot be tidied up")
+"""
+
+
+def test_the_reports_name_what_failed_besides_the_cases(tmp_path: Path) -> None:
+    made = CapturedProject.at(tmp_path, case("ok", final_response_contains="Ada Lovelace"))
+    made.capture("ok", Evidence())
+    made.project.write("conftest.py", FAILING + "\n\n@pytest.fixture(autouse=True)\ndef _place(place): ...\n")
+    made.project.write("test_other.py", "def test_other():\n    assert False\n")
+    run = made.score("--mcpeval-report", "report")
+    assert run.status == 1
+    other = "test_other.py::test_other"
+    others = f"{other}, {other} (teardown)"
+    agent = (made.folder().path / "report.md").read_text().replace("\\", "")
+    assert "**1 of 1 cases passed**" in agent
+    torn_down = "agent.yaml::ok (tear-down failed: conftest.py:8: RuntimeError)"
+    assert f"The session failed besides these verdicts: {torn_down}, {others}." in agent
+    whole = (tmp_path / "report" / "report.md").read_text().replace("\\", "")
+    assert f"2 other tests failed: {others}" in whole
+    assert "tear-down failed: conftest.py:8: RuntimeError" in whole

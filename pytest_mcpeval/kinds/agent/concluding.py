@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, write_private
@@ -23,13 +23,19 @@ NOT_CAPTURED = "the case was not captured"
 
 
 def write_agent_files(
-    suite: AgentSuite, folder: RunFolder, *, tried: Mapping[str, str], scored: Collection[str]
+    suite: AgentSuite,
+    folder: RunFolder,
+    *,
+    tried: Mapping[str, str],
+    scored: Collection[str],
+    others_failed: Sequence[str] = (),
 ) -> list[str]:
     """Write ``score.json`` and ``report.md`` over all cases of the manifest, in their order.
 
     Those that were scored before and not now, because others were selected or because they could not be
     scored again, are marked; those that have no score at all are named. ``tried`` are the cases that ran,
-    each with what is said of it, ``scored`` those that were scored.
+    each with what is said of it, ``scored`` those that were scored, ``others_failed`` what failed in the
+    session besides cases.
 
     Returns:
         A sentence on where the report is, or why there is none.
@@ -52,7 +58,8 @@ def write_agent_files(
     }
     rows = [row for row in found.values() if row is not None]
     without = [case for case, row in found.items() if row is None]
-    write_score(folder.score, agent_score(name, run_id_of(folder.path), rows, not_scored=without))
+    score = agent_score(name, run_id_of(folder.path), rows, not_scored=without, others_failed=others_failed)
+    write_score(folder.score, score)
     try:
         write_private(folder.report, render(read_score(folder.score), folder.path, {}))
     except (ReportError, ScoreFileError) as error:

@@ -18,7 +18,7 @@ from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.loading.wording import counted
 from pytest_mcpeval.redaction import redactor
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.samples import TEARDOWN_FAILED, Sample
 from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
@@ -170,7 +170,9 @@ class AgentKind(AgentShape, Kind[AgentCase]):
 
         return f"{header(options.driver)}{once}"
 
-    def conclude(self, suite: Agent, samples: Sequence[Sample]) -> list[str]:
+    def conclude(
+        self, suite: Agent, samples: Sequence[Sample], *, others_failed: Sequence[str] = ()
+    ) -> list[str]:
         """Write the score and the report of the agent into the folder of its run."""
         from pytest_mcpeval.kinds.agent.concluding import write_agent_files
         from pytest_mcpeval.kinds.agent.credentials import learn
@@ -183,11 +185,17 @@ class AgentKind(AgentShape, Kind[AgentCase]):
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
         learn(agent.manifest)
+        torn_down = [
+            redactor.text(f"{suite.key}::{one.id} ({one.message})")
+            for one in captured
+            if one.message.startswith(TEARDOWN_FAILED)
+        ]
         return write_agent_files(
             agent,
             folder,
             tried={one.id: redactor.text(one.message) for one in samples if one.outcome != "skipped"},
             scored={sample.id for sample in captured},
+            others_failed=[*torn_down, *others_failed],
         )
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:

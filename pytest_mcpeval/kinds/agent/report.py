@@ -114,6 +114,9 @@ def _totals(score: AgentScoreModel) -> Iterator[str]:
     if score.not_scored:
         listed = ", ".join(map(escaped_markdown, score.not_scored))
         yield from ("", f"Not scored, since they did not run or were only captured: {listed}.")
+    if score.others_failed:
+        listed = ", ".join(map(escaped_markdown, score.others_failed))
+        yield from ("", f"The session failed besides these verdicts: {listed}.")
     yield from ("", "| case | outcome | passed | failed | inconclusive |", "|---|---|---:|---:|---:|")
     for row in score.cases:
         figures = f"{row.passed} | {row.failed} | {row.inconclusive}"

@@ -93,6 +93,7 @@ class AgentScoreModel(_Model):
     run_id: str
     cases: tuple[CaseRow, ...]
     not_scored: tuple[str, ...] = ()
+    others_failed: tuple[str, ...] = ()
 
 
 Score = CaseScoreModel | AgentScoreModel

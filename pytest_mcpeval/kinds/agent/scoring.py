@@ -75,11 +75,17 @@ def totals_of(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def agent_score(
-    agent: str, run_id: str, cases: Sequence[Mapping[str, Any]], *, not_scored: Sequence[str] = ()
+    agent: str,
+    run_id: str,
+    cases: Sequence[Mapping[str, Any]],
+    *,
+    not_scored: Sequence[str] = (),
+    others_failed: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The content of ``score.json`` of an agent, from those of its cases. Paths are relative to it.
 
     ``not_scored`` are its other cases, which did not run or were only captured: no total counts them.
+    ``others_failed`` is what failed in the session besides cases.
     """
     rows = [
         {"case_id": case["case_id"], "case_dir": case["case_id"], **_without_head(case)} for case in cases
@@ -97,6 +103,7 @@ def agent_score(
         "by_target": by_target(outcomes),
         "cases": rows,
         "not_scored": [*not_scored],
+        **({"others_failed": [*others_failed]} if others_failed else {}),
     }
 
 

@@ -183,7 +183,9 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
 
         return tables(samples)
 
-    def conclude(self, suite: Session, samples: Sequence[Sample]) -> list[str]:
+    def conclude(
+        self, suite: Session, samples: Sequence[Sample], *, others_failed: Sequence[str] = ()
+    ) -> list[str]:
         """What the evaluation found, how its scenarios ended, and in the last line where its report is."""
         from pytest_mcpeval.kinds.session.metrics import conclusion
 
