@@ -1,8 +1,8 @@
 """Runs an evaluation again and again, and kills it at every write: ``python -m tests.session.killing ROOT``.
 
-A process that imported everything forks a child for each attempt. The child is killed before or after the
-n-th file it puts in place; a second child goes on with ``--mcpeval-resume``. What the first one left, and
-what became of it, is printed as one JSON line for each attempt.
+A process that imported everything forks a child for each attempt. The child is killed before it puts the n-th
+file in place, so that the one before is the last; a second child goes on with ``--mcpeval-resume``. What the
+first one left, and what became of it, is printed as one JSON line for each attempt.
 """
 
 from __future__ import annotations
@@ -41,18 +41,15 @@ def evaluate(root: Path, options: SessionOptions) -> None:
         assert sample.outcome == "passed", sample.message
 
 
-def killed_at(number: int, *, after: bool) -> None:
+def killed_at(number: int) -> None:
     """Make this process die at its n-th atomic write."""
     put_in_place: Callable[..., None] = os.replace
     numbers = count(1)
 
     def dying(source: str, target: str) -> None:
-        is_last = next(numbers) == number
-        if is_last and not after:
+        if next(numbers) == number:
             os.kill(os.getpid(), signal.SIGKILL)
         put_in_place(source, target)
-        if is_last:
-            os.kill(os.getpid(), signal.SIGKILL)
 
     os.replace = dying  # type: ignore[assignment]
 
@@ -70,12 +67,12 @@ def in_child(work: Callable[[], None]) -> int:
     return os.waitpid(child, 0)[1]
 
 
-def attempt(root: Path, number: int, *, after: bool) -> dict[str, Any]:
+def attempt(root: Path, number: int) -> dict[str, Any]:
     """One evaluation that is killed at its n-th write, and gone on with."""
     shutil.rmtree(root / "mcp-evals", ignore_errors=True)
 
     def first() -> None:
-        killed_at(number, after=after)
+        killed_at(number)
         evaluate(root, SessionOptions("one", run_id="first"))
 
     status = in_child(first)
@@ -110,12 +107,11 @@ def import_what_children_need(root: Path) -> None:
 def main(root: Path) -> None:
     """Kill at every write, until there is none left."""
     import_what_children_need(root)
-    for after in (False, True):
-        for number in count(1):
-            found = attempt(root, number, after=after)
-            print(json.dumps({"number": number, "after": after, **found}), flush=True)
-            if found["status"] == 0:
-                break
+    for number in count(1):
+        found = attempt(root, number)
+        print(json.dumps({"number": number, **found}), flush=True)
+        if found["status"] == 0:
+            break
 
 
 if __name__ == "__main__":

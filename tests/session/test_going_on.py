@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
-from pytest_mcpeval.kinds.session.folder import folder_names
+from pytest_mcpeval.kinds.session.folder import Folder, folder_names
+from pytest_mcpeval.kinds.session.options import Earlier, session_options
+from pytest_mcpeval.kinds.session.state import Config, State, StateFile
 from tests.session.evaluations import (
     ECHO,
     SESSION,
@@ -138,30 +141,46 @@ def test_each_file_goes_on_with_the_evaluation_that_is_its_own(tmp_path: Path) -
     assert made.project.run(*begun, "--mcpeval-name", "T", HOME=str(tmp_path)).status == 0
     evaluations = tmp_path / "mcp-evals"
     assert [path.name for path in evaluations.iterdir()] == ["mcp-eval-T-tiny"]
-    refused = made.run(name="T").out
-    hint = "--mcpeval-resume --mcpeval-name T-tiny"
-    assert hint in refused
+    assert "--mcpeval-resume --mcpeval-name T-tiny" in made.run(name="T").out
     assert made.evaluation("T-other").state["status"] == "complete"
-    half = made.run("-k", "report", *hint.split(), name="T-tiny")
-    assert "S1 not carried out yet" in half.out
-    assert f"run the file without -k, and with {hint}" in " ".join(half.out.split())
-    for arguments in (["--mcpeval-resume"], ["--mcpeval-resume", "--mcpeval-name", "T"], hint.split()):
-        run = made.project.run("datasets", "-n2", *arguments, HOME=str(tmp_path))
-        assert run.status == 0, run.out
-        made.evaluation("T-tiny").write(status="critiquing")
+    run = made.project.run("datasets", "-n2", "--mcpeval-resume", HOME=str(tmp_path))
+    assert run.status == 0, run.out
     assert [line["id"] for line in made.evaluation("T-tiny").transcript] == ["S2-001", "S1-001"]
     assert sorted(path.name for path in evaluations.iterdir()) == ["mcp-eval-T-other", "mcp-eval-T-tiny"]
 
-    typo = made.run("--mcpeval-resume", name="typo")
-    assert typo.status == 4
-    words = "there is no evaluation 'typo' in mcp-evals/ (unfinished are T-tiny)"
-    assert words in " ".join(typo.err.split())
-    assert not made.evaluation("typo").path.exists()
+
+def left(root: Path, name: str, run_name: str, file: str, status: str) -> None:
+    """An evaluation as an earlier run left it."""
+    config = Config(scenarios_file=f"datasets/{file}.scenarios.yaml")
+    path = Folder(root, name).state
+    path.parent.mkdir(parents=True)
+    begun = {"eval_name": name, "run_name": run_name, "status": status, "config": config}
+    StateFile.create(path, State.model_validate({**begun, "started": "x", "last_updated": "x"}))
+
+
+def test_the_command_line_says_which_evaluations_are_gone_on_with(tmp_path: Path) -> None:
+    tiny, other = "datasets/tiny.scenarios.yaml", "datasets/other.scenarios.yaml"
+    left(tmp_path, "T-tiny", "T", "tiny", "executing")
+    left(tmp_path, "T-other", "T", "other", "complete")
+    for name in (None, "T", "T-tiny"):
+        options = session_options(tmp_path, name, resume=True, restart=False)
+        found = options.earlier_of(tiny)
+        assert found is not None
+        assert (found.name, found.run_name) == ("T-tiny", "T")
+        # One that is complete is only meant by its run; otherwise its file joins the run.
+        assert (options.earlier_of(other) is None) == (name is None)
+        assert options.run_name([tiny, other]) == "T"
+    words = r"there is no evaluation 'typo' in mcp-evals/ \(unfinished are T-tiny\)"
+    with pytest.raises(ValueError, match=words):
+        session_options(tmp_path, "typo", resume=True, restart=False)
     # Two that are unfinished, and nobody says which.
-    assert made.project.run(*begun, "--mcpeval-name", "U", HOME=str(tmp_path)).status == 0
-    unclear = made.project.run("datasets", "--mcpeval-resume", HOME=str(tmp_path))
-    assert unclear.status == 1
-    assert "say which evaluation of datasets/tiny.scenarios.yaml with --mcpeval-name" in unclear.out
+    left(tmp_path, "U-tiny", "U", "tiny", "executing")
+    unclear = session_options(tmp_path, None, resume=True, restart=False)
+    with pytest.raises(ValueError, match=f"say which evaluation of {tiny} with --mcpeval-name"):
+        unclear.earlier_of(tiny)
+    assert session_options(tmp_path, "U", resume=True, restart=False).earlier_of(tiny) == Earlier(
+        "U-tiny", tiny, "U"
+    )
 
 
 def test_nothing_that_lies_in_the_folder_is_taken_for_ones_own(tmp_path: Path) -> None:
@@ -214,7 +233,11 @@ def test_two_runs_of_one_name_do_not_get_at_each_other(tmp_path: Path) -> None:
     processes = [psutil.Process(first.pid), *psutil.Process(first.pid).children(recursive=True)]
     for process in processes:
         process.kill()
-    psutil.wait_procs(processes[1:])
+    for process in processes:
+        # Where nobody collects orphans, what has ended stays as a zombie.
+        with suppress(psutil.NoSuchProcess):
+            while process.status() != psutil.STATUS_ZOMBIE:
+                time.sleep(0.01)
     assert first.communicate(timeout=60)[0] is not None
     (tmp_path / "hold").unlink()
     resumed = made.run("--mcpeval-resume")
