@@ -110,8 +110,8 @@ class Collected:
 
     def _project_files(self) -> Iterator[Path]:
         for directory in self.directories:
-            for path in files_below(directory, self._is_of_the_project):
-                if path.name in PROJECT_FILE_NAMES and not self.runtime.is_ignored(path):
+            for path in files_below(directory, self._is_of_the_project, PROJECT_FILE_NAMES):
+                if not self.runtime.is_ignored(path):
                     yield path
 
     def _is_of_the_project(self, directory: Path) -> bool:
@@ -180,6 +180,8 @@ class Collected:
                 f"it lies outside {', '.join(self.config.getini('testpaths'))}, where pytest's testpaths "
                 f"looks. Add {key} to testpaths"
             )
+        if self.runtime.is_data_file(path):
+            return "a conftest.py or a plugin keeps pytest from it"
         return (
             "its name says nothing of a data file, and no pattern has a name in it. "
             f"Write a pattern with a name, such as {path.name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import takewhile
@@ -38,9 +38,15 @@ def files_of(directory: Path, pattern: str, suffixes: Collection[str]) -> Iterat
 
 
 def files_below(
-    directory: Path, enters: Callable[[Path], bool], above: frozenset[str] = frozenset()
+    directory: Path,
+    enters: Callable[[Path], bool],
+    names: Container[str] | None = None,
+    above: frozenset[str] = frozenset(),
 ) -> Iterator[Path]:
-    """The files below a directory, in order, of the directories that ``enters`` wants; no loop of links."""
+    """The files below a directory, in order, of the directories that ``enters`` wants; no loop of links.
+
+    With ``names``, only files that are called so.
+    """
     real = os.path.realpath(directory)
     if real in above:
         return
@@ -49,11 +55,11 @@ def files_below(
     except OSError:
         return
     for entry in entries:
-        path = directory / entry.name
-        if not (path.is_dir() if entry.is_symlink() else entry.is_dir()):
-            yield path
-        elif enters(path):
-            yield from files_below(path, enters, above | {real})
+        if not (os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()):
+            if names is None or entry.name in names:
+                yield directory / entry.name
+        elif enters(path := directory / entry.name):
+            yield from files_below(path, enters, names, above | {real})
 
 
 def is_foreign(directory: Path) -> bool:

@@ -115,6 +115,18 @@ def test_a_pattern_without_a_name_must_pick_something(project: Project, run: Run
     run().assert_outcomes(passed=3)
 
 
+def test_a_file_that_a_conftest_keeps_from_pytest(project: Project, run: RunPytest) -> None:
+    suite_in(project, "evals/a.yaml")
+    project.write("mcpeval.yaml", "scenario:\n- files: evals/a.yaml\n")
+    text = "class Empty(pytest.Directory):\n    def collect(self): return []\n"
+    text += "def pytest_collect_directory(path, parent):\n"
+    text += "    return Empty.from_parent(parent, path=path) if path.name == 'evals' else None\n"
+    project.write("conftest.py", f"import pytest\n{text}")
+    assert told(run().outlines) == {
+        "evals/a.yaml": "mcpeval.yaml:2: a conftest.py or a plugin keeps pytest from it"
+    }
+
+
 def test_of_many_files_of_one_entry_the_first_are_told(project: Project, run: RunPytest) -> None:
     for number in range(25):
         suite_in(project, f"build/{number:02}.json")
