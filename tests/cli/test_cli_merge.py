@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.session.evaluations import SESSION, SessionProject
 from tests.support import Project, Run, case, failing
 
 MAIN = "import sys; from pytest_mcpeval.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -278,8 +279,11 @@ def test_directories_without_a_shard(made: Made, tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "n2"])
 def test_a_shard_that_tears_what_belongs_together_is_an_error(tmp_path: Path, mode: tuple[str, ...]) -> None:
     project = write_project(tmp_path)
+    SessionProject(project).session()
+    # Names match whatever their case is: S1 is the scenario of the session, which has a report besides.
     run = project.run("--mcpeval-shard", "--mcpeval-report=shard", "-k", "s1", *mode)
     assert run.status not in (0, 5)
+    assert f"{SESSION}: its cases build on each other, and this shard has 1 of 2" in run.out
     assert (
         f"{STATEFUL}: its cases build on each other, and this shard has 1 of 2: select all or none" in run.out
     )
