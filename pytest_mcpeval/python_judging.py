@@ -75,6 +75,8 @@ class PythonCases:
                 yield from marker_problems(marker, path, self._runtime)
         if item.get_closest_marker(CHECKS_MARKER) and _is_unittest(item):
             yield f"{CHECKS_MARKER} does not work on unittest.TestCase methods: write a plain test function"
+        if inspect.isasyncgenfunction(item.function) and is_python_case(item):
+            yield f"{item.name} has a `yield`, so that it is never run: write `return` instead"
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -83,6 +85,7 @@ class PythonCases:
             return (yield)
         self._require_good_markers(item)
         recorder = recorder_of(item)
+        recorder.came_through = False
         of_fixtures = {part for expect in recorder.expects for part in expect.parts}
         marked = item.get_closest_marker(CHECKS_MARKER) is not None
         function, returned = item.obj, list[object]()
@@ -110,8 +113,12 @@ class PythonCases:
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
         """What fixtures expect may be judged in their tear-down; that it was is seen after it."""
         result = yield
-        if is_python_case(item) and recorder_of(item).came_through:
-            _require_checks(item)
+        if is_python_case(item):
+            recorder = recorder_of(item)
+            if recorder.came_through:
+                _require_checks(item)
+            # An item may be run again.
+            recorder.expects.clear()
         return result
 
     def _require_good_markers(self, item: pytest.Function) -> None:

@@ -34,6 +34,12 @@ def test_nested():
 @pytest.mark.mcpeval_case(difficulty="hard")
 def test_level():
     pass
+
+
+@pytest.mark.asyncio
+async def test_yields(mcpeval_expect):
+    mcpeval_expect("text").contains("other")
+    yield
 """
 
 WRONG_CLASSES = """
@@ -71,6 +77,7 @@ MISTAKES = [
     "test_classes.py:8: mcpeval_server: no server 'tinny' is defined (did you mean \"tiny\"?)",
     'test_classes.py:12: mcpeval_server: expected the name of one server, as in mcpeval_server("docs")',
     "mcpeval_checks does not work on unittest.TestCase methods",
+    "test_wrong.py:28: test_yields has a `yield`, so that it is never run: write `return` instead",
     "mcpeval_case: difficulty: expected basic, intermediate, advanced, found 'hard'",
 ]
 
