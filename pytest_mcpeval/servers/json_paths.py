@@ -70,7 +70,8 @@ def parse_json(text: str, *, with_nan: bool = False) -> Any:
 def json_answer(response: Response, *, with_nan: bool = False) -> Any:
     """The JSON value of a response: its structured content, or its text when there is none.
 
-    Structured content that only wraps what the text says gives way to it: see `unwrapped`. ``with_nan`` is
+    Structured content that only wraps the text (``{"result": "[1, 2]"}``, as Python servers send it for a
+    tool that returns a text) gives way to an array or object in that text. ``with_nan`` is
     as for `parse_json`.
 
     Raises:
@@ -78,13 +79,13 @@ def json_answer(response: Response, *, with_nan: bool = False) -> Any:
     """
     if response.structured is None:
         return parse_json(response.text, with_nan=with_nan)
-    value = unwrapped(response)
-    if not isinstance(value, str) or value is response.structured:
-        return value
+    if response.structured != {"result": response.text}:
+        return response.structured
     try:
-        return parse_json(value, with_nan=with_nan)
+        inner = parse_json(response.text, with_nan=with_nan)
     except ValueError:
-        return value
+        return response.structured
+    return inner if isinstance(inner, (dict, list)) else response.structured
 
 
 def unwrapped(response: Response) -> Any:

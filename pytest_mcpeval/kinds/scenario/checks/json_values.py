@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pytest_mcpeval.servers.json_paths import PathText, compile_path, json_answer, nodes, parse_json
+from pytest_mcpeval.servers.json_paths import PathText, compile_path, nodes, parse_json, unwrapped
 from pytest_mcpeval.servers.response import Response
 
 from .verdict import JudgementError, quoted, shortened
@@ -17,23 +17,34 @@ __all__ = ["PathText", "Source", "compile_path", "json_at", "json_equal", "json_
 WRAPPED = re.compile(r"""\$(?:\.result\b|\[(?:'result'|"result")\])""")
 
 Source = Literal["text", "structured"]
-"""Where JSON is read from; by default as `json_answer` says."""
+"""Where JSON is read from; by default as `json_of` says."""
 
 
 def json_of(response: Response, source: Source | None = None) -> Any:
-    """The JSON value of the response; without a source, as `json_answer` says.
+    """The JSON value of the response; without a source, the structured content, or else the text.
+
+    Structured content that only wraps what the text says gives way to it: see `unwrapped`.
 
     Raises:
         JudgementError: There is none.
     """
-    if source == "structured":
-        if response.structured is None:
-            raise JudgementError("the response has no structured content")
-        return response.structured
+    if source == "structured" and response.structured is None:
+        raise JudgementError("the response has no structured content")
+    if source != "text" and response.structured is not None:
+        value = response.structured if source else unwrapped(response)
+        return _read(value) if isinstance(value, str) and value is not response.structured else value
     try:
-        return json_answer(response) if source is None else parse_json(response.text)
+        return parse_json(response.text)
     except ValueError as error:
         raise JudgementError(f"the text is not JSON ({error}): {quoted(response.text)}") from None
+
+
+def _read(text: str) -> Any:
+    """The value of a text that is JSON, or else the text."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
 
 
 def json_at(path: str, response: Response, source: Source | None = None) -> Any:
