@@ -501,3 +501,24 @@ def fields(**changed: Any) -> dict[str, Any]:
 )
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path, content: dict[str, Any], words: str) -> None:
     assert words in only_problem(tmp_path, content)
+
+
+def test_urls_and_cases_take_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_HOST", "agent.example.org")
+    monkeypatch.setenv("AGENT_WORD", "open sesame")
+    text = WHOLE.replace("https://agent.example.com/", "https://${AGENT_HOST}/").replace(
+        "input: Book me a flight", "input: Say ${env.AGENT_WORD}, not $${x}"
+    )
+    path = tmp_path / "agent.yaml"
+    path.write_text(text, encoding="utf-8")
+    read = load_manifest(path)
+    assert read.access.url == "https://agent.example.org/chat?session={case_id}"
+    assert read.cases[0].input == "Say open sesame, not ${x}"
+    monkeypatch.delenv("AGENT_WORD")
+    path.write_text(text.replace("$${x}", "${x}"), encoding="utf-8")
+    with pytest.raises(DataFileError) as raised:
+        load_manifest(path)
+    (problem,) = raised.value.problems
+    line = next(number for number, one in enumerate(text.splitlines(), 1) if "AGENT_WORD" in one)
+    assert problem.line == line
+    assert "needs the environment variable AGENT_WORD, which is not set" in problem.message

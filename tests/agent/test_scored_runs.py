@@ -579,3 +579,18 @@ def test_the_reports_name_what_failed_besides_the_cases(tmp_path: Path) -> None:
     whole = (tmp_path / "report" / "report.md").read_text().replace("\\", "")
     assert f"2 other tests failed: {others}" in whole
     assert "tear-down failed: conftest.py:8: RuntimeError" in whole
+
+
+@pytest.mark.parametrize("word", ["Ada Lovelace", "${AGENT_WORD}", "somebody else"])
+def test_assertions_take_variables_whether_artifacts_have_their_values_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.setenv("AGENT_WORD", "Ada Lovelace")
+    wanted = "${env.AGENT_WORD}"
+    calls = [{"tool_name": "find", "args": {"who": wanted}}]
+    asserted = case("ok", final_response_contains=wanted, must_call_with_args=calls)
+    made = CapturedProject.at(tmp_path, asserted)
+    made.capture("ok", Evidence(page=f"<p>It is {word}.</p>", calls=[call("find", who=word)]))
+    run = made.score("--mcpeval-report=report")
+    assert outcomes(run) == {"ok": "failed" if word == "somebody else" else "passed"}
+    assert "Ada Lovelace" not in run.out + (tmp_path / "report" / "report.json").read_text("utf-8")

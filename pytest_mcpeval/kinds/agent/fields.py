@@ -69,7 +69,10 @@ def _free_case_id(name: str) -> str:
 
 
 FreeText = Annotated[str, AfterValidator(_printable)]
-PageText = Annotated[FreeText, AfterValidator(_visible)]
+OfCase = AfterValidator(lambda data: filled_in(data, "case"))
+"""Takes environment variables as texts of cases do."""
+CaseText = Annotated[FreeText, OfCase]
+PageText = Annotated[FreeText, OfCase, AfterValidator(_visible)]
 Value = Annotated[str, AfterValidator(_without_control_bytes)]
 Selector = Annotated[
     str, StringConstraints(max_length=2_000), AfterValidator(_printable), AfterValidator(page_selector)

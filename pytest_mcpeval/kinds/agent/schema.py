@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from pytest_mcpeval.browser.directive import ActionName
 from pytest_mcpeval.kinds.agent.fields import (
+    CaseText,
     Count,
     CssSelector,
     FilledText,
@@ -15,6 +16,7 @@ from pytest_mcpeval.kinds.agent.fields import (
     FreeText,
     Identifier,
     ManifestCaseId,
+    OfCase,
     PageText,
     PageUrl,
     ResponseWait,
@@ -227,7 +229,7 @@ class CallModel(_Model):
     """An entry of ``must_call_with_args``."""
 
     tool_name: Identifier
-    args: dict[str, Any]
+    args: Annotated[dict[str, Any], OfCase]
     min_count: Count = 1
 
 
@@ -251,7 +253,7 @@ class CaseModel(_Model):
     """An entry of ``cases:``."""
 
     id: ManifestCaseId
-    input: FreeText
+    input: CaseText
     assertions: AssertionsModel
 
 
