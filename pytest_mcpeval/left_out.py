@@ -209,7 +209,13 @@ def _look_alikes(
         if any(directory in (path, *path.parents) for directory in directories)
     ]
     names = [path.name for path in runtime.settings.datasets]
-    beside = [path for directory in directories for path in directory.glob("*/") if path not in datasets]
+    known = {os.path.realpath(path) for path in runtime.settings.datasets}
+    beside = [
+        path
+        for directory in directories
+        for path in directory.glob("*/")
+        if os.path.realpath(path) not in known
+    ]
     for directory in beside:
         meant = closest(directory.name, names)
         if meant is not None and likeness(directory.name, meant) >= ALIKE:

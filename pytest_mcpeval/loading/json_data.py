@@ -109,7 +109,9 @@ def _scanned(source: Source, limits: Limits, found: str) -> DataFileError:
     if not problems:
         return source.error(0, f"is not JSON: {found}")
     try:
-        return ParsedWithProblemsError(problems, Parsed(json.loads(source.text), EntryLines(), 0, 0))
+        # Halves of surrogate pairs have no bytes: whoever reads on must not stumble over them.
+        text = json.dumps(json.loads(source.text), ensure_ascii=False).encode("utf-8", "replace")
+        return ParsedWithProblemsError(problems, Parsed(json.loads(text), EntryLines(), 0, 0))
     except (RecursionError, ValueError):
         return DataFileError(problems)
 
