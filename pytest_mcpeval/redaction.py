@@ -80,9 +80,11 @@ class Redactor:
 
     def publish(self, names: Iterable[str]) -> None:
         """The values of these variables are no secrets, whoever uses them."""
-        with self._lock:
-            self._public |= set(names)
-            self._found = None
+        added = {*names} - self._public
+        if added:
+            with self._lock:
+                self._public |= added
+                self._found = None
 
     def forget(self) -> None:
         """Begin anew."""

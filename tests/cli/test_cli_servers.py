@@ -86,3 +86,20 @@ def test_what_other_hosts_say_is_listed_as_ignored(project: Project, capsys: Cap
         assert lines[-3].endswith('.mcp.json:2: ignored: "inputs"')
         assert lines[-2].endswith(""".mcp.json:9: server 'tiny': ignored: "_comment\"""")
         assert lines[-1].endswith(""".mcp.json:10: server 'tiny': ignored: "autoApprove\"""")
+
+
+def test_no_command_shows_a_value_from_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("PLANTED", "s3cr3t-value")
+    source = (
+        project.path.joinpath("server.py").read_text("utf-8").replace("Add two numbers.", "Add s3cr3t-value.")
+    )
+    project.write("server.py", source)
+    project.write(
+        "mcpeval.yaml", "servers:\n  other: {command: python, args: ['${PLANTED}'], env: {A: l1teral}}\n"
+    )
+    assert main(["servers", "--check"]) == 1
+    printed = "".join(capsys.readouterr())
+    assert "Add ${PLANTED}." in printed
+    assert "s3cr3t" not in printed
