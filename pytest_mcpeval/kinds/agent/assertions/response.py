@@ -38,6 +38,8 @@ SAME_SHARE = 0.5
 """The share of its words that a text of the landing page has kept, if it is still the same text."""
 
 LARGEST_COMPARISON = 4_000_000
+MOST_COMPARED = 200
+"""Of more texts that are gone, all are taken together: whatever word one of them had is old."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -118,7 +120,13 @@ class Page:
             else:
                 changed.add(index)
         self._mark_typed(typed)
-        vanished = [tokens for text in left.elements() if any(map(_is_word, tokens := _tokens(text)))]
+        # Others have no part in what is wanted.
+        sought = _tokens(wanted)
+        parts = (text for text in left.elements() if any(part in text.casefold() for part in sought))
+        vanished = [tokens for text in parts if any(map(_is_word, tokens := _tokens(text)))]
+        together = (
+            {token for tokens in vanished for token in tokens} if len(vanished) > MOST_COMPARED else None
+        )
         instead: set[int] = set()
         place = self.text.find(wanted)
         while place >= 0:
@@ -126,7 +134,7 @@ class Page:
             for index in range(bisect(self._starts, place) - 1, bisect(self._starts, end - 1)):
                 if index in changed:
                     changed.remove(index)
-                    self._mark_kept(index, vanished)
+                    self._mark_kept(index, vanished, together)
             visible = [at for at in range(place, end) if not self.text[at].isspace()]
             counting = [at for at in visible if _counts(self.text[at])] or visible
             instead.update(self._marks[at] for at in counting)
@@ -141,14 +149,16 @@ class Page:
     def _mark(self, start: int, end: int, mark: int) -> None:
         self._marks[start:end] = bytes([mark]) * (end - start)
 
-    def _mark_kept(self, index: int, vanished: list[list[str]]) -> None:
+    def _mark_kept(self, index: int, vanished: list[list[str]], together: set[str] | None) -> None:
         """Mark what a block has kept of one that the landing page had; each of those is kept once."""
         start, end = self._span(index)
         found = list(_TOKEN.finditer(self.text, start, end))
         tokens = [token[0].casefold() for token in found]
         known, best, kept = set(tokens), -1, list[int]()
         share = SAME_SHARE
-        for number, old in enumerate(vanished):
+        if together is not None:
+            kept = [at for at, token in enumerate(tokens) if token in together]
+        for number, old in enumerate(vanished if together is None else ()):
             words = [token for token in old if _is_word(token)]
             if sum(word in known for word in words) < share * len(words):
                 continue
