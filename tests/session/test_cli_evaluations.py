@@ -13,8 +13,10 @@ import pytest
 import yaml
 
 from pytest_mcpeval.cli import main
+from pytest_mcpeval.cli.project import runtime_at
 from pytest_mcpeval.kinds.session.interview import resources_in
 from pytest_mcpeval.kinds.session.state import StateFile
+from pytest_mcpeval.loading import DataFileError
 from tests.session.evaluations import ECHO, Evaluation
 from tests.support import SERVER, Project
 
@@ -253,8 +255,8 @@ def test_derived_scenarios_are_marked_and_can_be_left_out(tmp_path: Path, typed:
 def test_what_was_approved_runs(tmp_path: Path, typed: Typed) -> None:
     made = interviewed(tmp_path, typed)
     assert typed("scope", ["Echo a text", "", "approve"]).returncode == 0
-    incomplete = made.run(FILE, "--mcpeval-name", "demo", HOME=str(tmp_path / "home"))
-    assert "nobody carries this scenario out" in incomplete.out
+    with pytest.raises(DataFileError, match="nobody carries this scenario out"):
+        runtime_at(tmp_path).suite(tmp_path / FILE)
     content = yaml.safe_load((tmp_path / FILE).read_text())
     content["scenarios"][0]["steps"] = [ECHO]
     made.write_json(FILE, content)

@@ -15,6 +15,7 @@ import pytest
 
 from pytest_mcpeval.kinds.session.folder import Folder, folder_names
 from pytest_mcpeval.kinds.session.options import Earlier, session_options
+from pytest_mcpeval.kinds.session.scoping import limited
 from pytest_mcpeval.kinds.session.state import Config, State, StateFile
 from tests.session.evaluations import (
     ECHO,
@@ -126,10 +127,12 @@ def test_budgets_of_the_command_line_count_when_a_run_goes_on(tmp_path: Path) ->
     run = made.run("--mcpeval-resume", "--mcpeval-call-budget", "1", "--mcpeval-report", "report")
     assert outcomes(run) == {"S1": "passed", "S2": "failed", "report": "passed"}
     assert done.state["config"]["call_budget_per_scenario"] == 1
-    for argument in ("--mcpeval-call-budget=3", "--mcpeval-wallclock-budget=3"):
-        refused = made.run("--mcpeval-resume", argument)
-        assert refused.status == 1
-        assert "are over, so another budget has no effect" in refused.out
+    refused = made.run("--mcpeval-resume", "--mcpeval-wallclock-budget=3")
+    assert refused.status == 1
+    assert "are over, so another budget has no effect" in refused.out
+    config = Config(call_budget_per_scenario=1)
+    assert limited(config, {"call_budget": 3}) != config
+    assert limited(config, {"call_budget": 1, "wallclock_budget": 15}) == config
     shown = made.run("--mcpeval-resume", "--mcpeval-call-budget=1", "--mcpeval-report", "report")
     assert outcomes(shown) == {"S1": "passed", "S2": "failed", "report": "passed"}
 

@@ -67,7 +67,10 @@ def _problems(
 
 
 def _attribution_problem(finding: Finding, known: Sequence[Cited], servers: Collection[str]) -> str:
-    """Why the entries do not speak for the finding's server, or an empty text."""
+    """Why the entries do not speak for the finding's server, or an empty text.
+
+    The words are part of the format of ``state.json``, and programs compare them.
+    """
     if finding.mcp_name == UNATTRIBUTED:
         return ""
     telling = [entry for entry in known if not entry.is_neutral]
