@@ -138,8 +138,9 @@ def _definition(document: Document, section: str, name: str, entry: object) -> S
         if entry.get("disabled") is True:
             return None
         foreign = {"disabled", *_foreign(entry, _KNOWN)}
-        # Some hosts write every key, empty.
-        entry = {k: v for k, v in entry.items() if k not in foreign and v not in (None, "", [], {})}
+        # Some hosts write every key, empty; one that is misspelt stays a mistake.
+        empty = {k for k, v in entry.items() if k in _KNOWN and v in (None, "", [], {})}
+        entry = {k: v for k, v in entry.items() if k not in foreign | empty}
         if "type" in entry:
             entry["type"] = _spelled_type(entry["type"])
     validated = validate(ServerEntry, document, entry, at=(section, name))
