@@ -116,7 +116,8 @@ class Reporter:
             return
         problem, text, in_short = once
         if problem in self._told:
-            report.longrepr = report.longreprtext.replace(text, in_short)
+            # Not longreprtext: with workers, that begins with a line on the worker.
+            report.longrepr = str(report.longrepr).replace(text, in_short)
         self._told.add(problem)
 
     @pytest.hookimpl(tryfirst=True)

@@ -242,6 +242,8 @@ def test_a_server_that_does_not_start_is_told_once(not_started: Run) -> None:
         assert lines.count(in_short) == others
         assert lines.index(start) < lines.index(in_short)
         assert not_started.out.count(words) == 1
+    # The short summary names the problem, not the worker.
+    assert not [line for line in not_started.lines if line.startswith("ERROR ") and " - [gw" in line]
     needed = "server 'variable' needs the environment variable NO_SUCH_COMMAND (in command), which is not set"
     advice = ": set it, or write ${NO_SUCH_COMMAND:-default}"
     told = [line for line in not_started.lines if needed in line and not line.startswith("ERROR ")]

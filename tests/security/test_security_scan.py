@@ -124,7 +124,7 @@ def test_what_cannot_be_scanned_is_an_error(tmp_path: Path) -> None:
     made.write("datasets/detecting.py", "def detect(entry):\n    return None\n")
     run = made.run("--mcpeval-report", "report")
     assert run.status == 1
-    assert "no verdict on 9 of 9 tools: echo, add" in run.out
+    assert "9 of 9 tools got no verdict: echo, add" in run.out
     assert run.report()["verdict"] == "error"
     made.write_json(".mcp.json", {"mcpServers": {"tiny": {"command": "no-such-program"}}})
     gone = made.run("--mcpeval-sarif", "empty.sarif")

@@ -247,8 +247,10 @@ def _errors(given: DetectorGates) -> GateResult:
     failed = [row.entry for row in given.rows if row.failed]
     allowed = given.settings.max_errors
     verdict: Verdict = "failed" if len(failed) > allowed else "passed"
-    where = f": {names(failed, len(failed))}" if failed else ""
-    message = f"no verdict on {len(failed)} of {len(given.rows)} entries, at most {allowed} allowed{where}"
+    message = f"all {len(given.rows)} entries got a verdict"
+    if failed:
+        without = f"{len(failed)} of {len(given.rows)} entries got no verdict, at most {allowed} may"
+        message = f"{without}: {names(failed, len(failed))}"
     return given.result(ERRORS, verdict, message, float(len(failed)), float(allowed))
 
 

@@ -204,7 +204,7 @@ def judge_scan(suite: ScanSuite, case: Case[ScanSpec], found: Scanned) -> Sample
     parts = [f"{len(flagged)} of {counted(len(tools), 'tool')} of {spec.server} flagged: {names(flagged)}"]
     parts = parts if flagged else []
     if broken:
-        parts.append(f"no verdict on {len(broken)} of {counted(len(tools), 'tool')}: {names(broken)}")
+        parts.append(f"{len(broken)} of {counted(len(tools), 'tool')} got no verdict: {names(broken)}")
     outcome: Outcome = "failed" if flagged else "error" if broken else "passed"
     return Sample(
         suite=suite.key,
