@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ RESPONSE = Response(
     TEXT, structured={"results": [1, 2], "ok": None}, latency_ms=5, output_schema={"type": "object"}
 )
 ERROR = Response("no such project", is_error=True)
+METADATA = '<response_metadata>\n```json\n{"confidence": 80}\n```\n</response_metadata>'
 
 HOLD: dict[str, Callable[[Expect], Expect]] = {
     "contains": lambda expect: expect.contains("ZKAPP").contains("zkApp", case_sensitive=True),
@@ -124,6 +126,7 @@ NEGATIVE: list[Callable[[Expect], Expect]] = [
     lambda expect: expect.any_of({"type": "has_citation"}, {"not": {"type": "contains", "value": "solana"}}),
     lambda expect: expect.max_latency_ms(5),
     lambda expect: expect.not_.not_.not_.contains("solana"),
+    lambda expect: expect.matches_regex("^(?!.*solana)"),
 ]
 
 
@@ -139,11 +142,23 @@ def test_what_is_negative_lets_no_error_by(judge: Callable[[Expect], Expect]) ->
 
 
 @pytest.mark.parametrize("judge", NEGATIVE, ids=range(len(NEGATIVE)))
-@pytest.mark.parametrize("text", ["", " \n", "[]", "{}", '""', "null"])
-def test_what_is_negative_passes_no_empty_answer(judge: Callable[[Expect], Expect], text: str) -> None:
+@pytest.mark.parametrize("text", ["", " \n", "[]", "{}", '""', "null", "[ ]", '" "', METADATA])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_what_is_negative_passes_no_empty_answer(
+    judge: Callable[[Expect], Expect], text: str, wrapped: bool
+) -> None:
+    response = Response(text, structured={"result": text} if wrapped else None)
     with pytest.raises(CheckFailed, match="✗ has_content: the answer has no content"):
-        judge(Expect(Response(text)))
-    judge(Expect(Response(text)).equals(text))
+        judge(Expect(response))
+    judge(Expect(response).equals(text))
+
+
+@pytest.mark.parametrize("operator", [{"exists": False}, {"not_equals": 3}, {"max_length": 3}])
+def test_what_json_is_not_passes_no_empty_answer(operator: dict[str, Any]) -> None:
+    path = "$.found" if "exists" in operator else "$"
+    with pytest.raises(CheckFailed, match="✗ has_content: the answer has no content"):
+        Expect(Response("[]")).json_path(path, **operator)
+    Expect(Response("[]")).json_path("$", length=0).json_path(path, **operator)
 
 
 def test_all_collects() -> None:

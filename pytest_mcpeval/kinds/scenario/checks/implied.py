@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_mcpeval.samples import Check
@@ -11,10 +11,12 @@ from pytest_mcpeval.servers.response import Response
 
 from .metadata import METADATA_TAG, trimmed
 from .registry import ParsedCheck
+from .vacuous import NEGATIVE_LOOKAROUND
 from .verdict import shortened
 
 SAY_NOTHING_OF_CONTENT = frozenset({"not_error", "max_latency_ms", "max_results", "confidence_below"})
 """Checks that an answer without content can pass, and that do not ask for one."""
+EMPTY_JSON = re.compile(r'\[\s*\]|\{\s*\}|"\s*"|null')
 
 
 def allows_error(checks: Iterable[ParsedCheck]) -> bool:
@@ -56,11 +58,24 @@ def asks_for_nothing(check: ParsedCheck, response: Response, *, wanted: bool = T
         return any(asks_for_nothing(child, response, wanted=wanted) for child in check.children)
     if not wanted:
         return False
-    absent = check.rule.get("exists") is False or (check.name == "json_path" and check.rule.get("count") == 0)
     if check.name == "max_results" and check.rule.get("count") == 0:
         return True
     forbids = (check.verdict(response).details or {}).get("forbidden", False)
-    return not (check.name in SAY_NOTHING_OF_CONTENT or absent or forbids)
+    return not (check.name in SAY_NOTHING_OF_CONTENT or _is_negative(check) or forbids)
+
+
+def _is_negative(check: ParsedCheck) -> bool:
+    """Whether a single check says only what must not be there."""
+    if check.name == "matches_regex":
+        return NEGATIVE_LOOKAROUND.search(check.rule["pattern"]) is not None
+    if check.name != "json_path":
+        return False
+    said = check.rule.keys() - {"type", "path", "source", "match"}
+    return (
+        check.rule.get("exists") is False
+        or check.rule.get("count") == 0
+        or (said != set() and said <= {"notEquals", "maxLength"})
+    )
 
 
 def _holds(check: ParsedCheck, response: Response, wanted: bool) -> bool:
@@ -72,12 +87,14 @@ def has_content(response: Response) -> bool:
     """Whether an answer says anything, besides its metadata block; ``[]`` and ``{}`` say nothing."""
     if any(block.type != "text" for block in response.blocks):
         return True
-    text = trimmed(response.text.split(METADATA_TAG, 1)[0])
-    try:
-        said = json.loads(text) if text[:4] in ("[]", "{}", '""', "null") else text
-    except ValueError:
-        said = text
-    return not all(value in (None, "", [], {}) for value in (said, unwrapped(response)))
+    return any(_says_something(value) for value in (response.text, unwrapped(response)))
+
+
+def _says_something(value: object) -> bool:
+    if isinstance(value, str):
+        text = trimmed(value.split(METADATA_TAG, 1)[0])
+        return text != "" and not EMPTY_JSON.fullmatch(text)
+    return value not in (None, [], {})
 
 
 def implied(
