@@ -198,8 +198,17 @@ def _as_json(samples: list[Sample], report: pytest.TestReport) -> tuple[list[Sam
 
 def _is_verdict(item: CaseItem, call: pytest.CallInfo[None]) -> bool:
     """Whether an item that raised did so because its target answered and was wrong, and nothing else."""
-    judged = {sample.outcome for sample in item.stash.get(samples_key, [])}
-    return call.when == "call" and not _is_foreign(call) and not judged & {"error", "inconclusive"}
+    if call.when != "call" or _is_foreign(call):
+        return False
+    return not any(
+        sample.outcome in ("error", "inconclusive") or _lacks_evidence_only(sample)
+        for sample in item.stash.get(samples_key, [])
+    )
+
+
+def _lacks_evidence_only(sample: Sample) -> bool:
+    wrong = [check.status for check in sample.checks if not check.passed]
+    return wrong != [] and "failed" not in wrong
 
 
 def _unknown_fixture(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str | None:

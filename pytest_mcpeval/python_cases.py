@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,6 +43,14 @@ class EvidenceMissing(Exception):  # noqa: N818 - reads as what happened
     def __init__(self, message: str, recovery: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.recovery = recovery
+
+
+class MarkedChecksFailed(AssertionError):  # noqa: N818 - reads as what happened
+    """The ``checks`` of the markers did not all pass."""
+
+    def __init__(self, message: str, checks: Sequence[Check]) -> None:
+        super().__init__(message)
+        self.checks = checks
 
 
 @dataclass
@@ -230,9 +238,13 @@ def _is_incident(call: pytest.CallInfo[None]) -> bool:
 
 def is_verdict(call: pytest.CallInfo[None]) -> bool:
     """Whether what a test raised may tell that an answer was wrong."""
-    from pytest_mcpeval.kinds.scenario.checks import CheckSpecError
+    from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError
 
     error = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(error, (CheckFailed, MarkedChecksFailed)):
+        return any(check.status == "failed" for check in error.checks)
+    if isinstance(error, CallError) and error.reason == "unknown_tool":
+        return False
     return not _is_incident(call) and not isinstance(error, (EvidenceMissing, InvalidTest, CheckSpecError))
 
 

@@ -19,6 +19,7 @@ from pytest_mcpeval.python_assertions import MarkedAssertionsFailed, judge_marke
 from pytest_mcpeval.python_cases import (
     INCIDENTS,
     EvidenceMissing,
+    MarkedChecksFailed,
     is_python_case,
     is_verdict,
     python_sample,
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
 
 PACKAGE = str(Path(__file__).parent)
 SECTION = "mcpeval"
-
-
-class MarkedChecksFailed(AssertionError):  # noqa: N818 - reads as what happened
-    """The checks of the markers did not pass; the sample of the test tells which."""
 
 
 class PythonCases:
@@ -141,7 +138,7 @@ class PythonCases:
         checks = list(evaluated(marked_checks(item, self._runtime.checks), response))
         recorder_of(item).checks.extend(checks)
         if not all(check.passed for check in checks):
-            raise MarkedChecksFailed(headline(checks))
+            raise MarkedChecksFailed(headline(checks), checks)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

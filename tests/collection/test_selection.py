@@ -180,6 +180,12 @@ def test_selection_and_marks_with_their_reasons(traits: Project, mode: tuple[str
         case("skipped-set", marks={"skipifEnv": [{"name": "IN_CI", "reason": "too slow"}]}),
         case("runs", marks={"skipif_env": {"name": "NOT_SET", "reason": "never"}}),
         failing("known", marks={"xfail": "a known bug"}),
+        case(
+            "unknown",
+            "echo",
+            {"type": "confidence_below", "threshold": 5},
+            marks={"xfail": "no evidence is no wrong answer"},
+        ),
         case("fixed", marks={"xfail": "was fixed"}),
         case("flaky", marks={"xfail": {"reason": "sometimes", "strict": False}}),
         project="mina",
@@ -199,7 +205,8 @@ def test_selection_and_marks_with_their_reasons(traits: Project, mode: tuple[str
         result.line_with(*words)
     assert "[XPASS(strict)] was fixed" in result.out
     assert result.status == 1
-    for count in ("1 failed", "2 passed", "3 skipped", "1 xfailed", "1 xpassed"):
+    assert result.out.count("The mark xfail expects a wrong answer, and this is none.") == 1
+    for count in ("2 failed", "2 passed", "3 skipped", "1 xfailed", "1 xpassed"):
         assert count in result.last_line
 
 

@@ -317,6 +317,22 @@ def test_misspelt(mcpeval_expect):
     mcpeval_expect("text").check("contians", value="x")
 
 
+@pytest.mark.xfail(reason="known")
+def test_no_such_tool(mcpeval_call, mcpeval_expect):
+    mcpeval_expect(mcpeval_call("ecoh", text="x")).contains("y")
+
+
+@pytest.mark.xfail(reason="known")
+def test_no_evidence(mcpeval_expect):
+    mcpeval_expect("text").confidence_below(5)
+
+
+@pytest.mark.xfail(reason="known")
+@pytest.mark.mcpeval_checks(confidence_below=5)
+def test_no_marked_evidence(mcpeval_call):
+    mcpeval_call("echo", text="x")
+
+
 def test_fixture_only(expect):
     pass
 
@@ -400,6 +416,10 @@ def test_a_test_that_judges_nothing_fails_at_its_line(tmp_path: Path, options: l
         assert words in cases[f"test_{name}"]["message"], name
     assert "has nothing to judge" in run.line_with("FAILED test_nothing.py::test_no_call")
     assert "unknown check type 'contians'" in run.line_with("FAILED test_nothing.py::test_misspelt")
+    assert "has no tool 'ecoh'" in run.line_with("FAILED test_nothing.py::test_no_such_tool")
+    for name in ("no_evidence", "no_marked_evidence"):
+        assert "confidence_below: " in run.line_with(f"FAILED test_nothing.py::test_{name} ")
+        assert cases[f"test_{name}"]["checks"][-1]["status"] == "inconclusive"
     for name in ("negated", "any"):
         message = cases[f"test_error_{name}"]["message"]
         assert message.startswith("1 of 2 checks failed: not_error: the tool reported an error")
@@ -410,7 +430,7 @@ def test_a_test_that_judges_nothing_fails_at_its_line(tmp_path: Path, options: l
         "ERROR test_nothing.py::test_fixture_only "
     )
     assert {name for name, found in cases.items() if found["outcome"] == "passed"} == {"test_good"}
-    counts = f"{len(LACKS) + 5} failed, 2 passed, 1 skipped, 1 error in"
+    counts = f"{len(LACKS) + 8} failed, 2 passed, 1 skipped, 1 error in"
     assert run.last_line.startswith(counts), run.last_line
 
 
