@@ -31,7 +31,9 @@ def scenario_schema() -> Schema:
     definitions["ExpectedModel"]["properties"]["validations"]["items"] = CHECK
     definitions["ExpectedModel"]["anyOf"] = [{"required": [key]} for key in _spelled(_EXPECTATIONS)]
     definitions["StepModel"]["oneOf"] = [{"required": [way]} for way in ("tool", "resource", "prompt")]
-    definitions["CaseModel"]["oneOf"] = [{"required": ["steps"]}, {"required": ["tool", "input", "expected"]}]
+    expects = [{"required": [key]} for key in _spelled(("expected", "expect_rejection", "expect_empty"))]
+    call = {"required": ["tool", "input"], "anyOf": expects}
+    definitions["CaseModel"]["oneOf"] = [{"required": ["steps"]}, call]
     cases = {"type": "array", "items": {"$ref": "#/$defs/CaseModel"}, "minItems": 1}
     return {
         "$schema": DIALECT,

@@ -129,6 +129,7 @@ def test_misspelt_keys_are_refused(name: str, validator: Schemas) -> None:
         suite(expected={"validations": [{"any_of": [{"not": {"type": "is_error"}}]}]}),
         suite()["tests"],
         {"tests": [{"id": "a", "steps": [{"resource": "page://x", "expected": {"expectedImports": ["x"]}}]}]},
+        {"tests": [{"id": "a", "tool": "nope", "input": {}, "expectRejection": True}]},
         {**suite(), "toolPrefix": "x_", "gates": {"passRate": 0.5, "no_new_failures": True}},
     ],
 )

@@ -135,6 +135,8 @@ PASSED: dict[str, Case] = {
     "any-words": call("ecoh", {"type": "contains", "value": "ecoh"}, **REJECTED),
     "bad-argument": call("echo", ANY_ERROR, input={"txet": "x"}, **REJECTED),
     "bad-captured": steps(CAPTURE, {**call("echo", ANY_ERROR, **REJECTED), "input": {"${n}": "x"}}),
+    "rejection-alone": {"tool": "ecoh", "input": {}, **REJECTED},
+    "empty-alone": steps({"tool": "echo", "input": {"text": ""}, "expect_empty": True}),
     "unknown-resource": steps(resource("note://on", ANY_ERROR, **REJECTED)),
     "unknown-prompt": steps(prompt("gret", ANY_ERROR, **REJECTED)),
     "no-argument": steps(prompt("greet", ANY_ERROR, **REJECTED)),
@@ -192,6 +194,10 @@ FAILED: dict[str, tuple[Case, str]] = {
     ),
     "empty-json": (call("echo", NOT_SECRET, input={"text": "[]"}), SAYS_NOTHING),
     "empty-list-negative": (call("found", {"type": "max_results", "count": 3}), SAYS_NOTHING),
+    "not-empty-alone": (
+        {"tool": "echo", "input": {"text": "x"}, "expect_empty": True},
+        "empty: the answer has content: x",
+    ),
     "not-empty": (
         call("echo", NOT_SECRET, input={"text": "x"}, expect_empty=True),
         "empty: the answer has content: x",

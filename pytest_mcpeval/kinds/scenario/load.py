@@ -139,9 +139,11 @@ class _Loader:
     ) -> None:
         if at not in self._mistakes:
             return
+        names = _spelled_names(model)
         # What seems to be missing may be what is misspelt.
-        all_known = row.keys() <= _spelled_names(model).keys()
-        problem = problem_of(row, says_what_lacks=all_known)
+        all_known = row.keys() <= names.keys()
+        given = {names.get(key, key): value for key, value in row.items()}
+        problem = problem_of(given, says_what_lacks=all_known)
         if problem is not None:
             self._problem(*at, message=f"{dotted(at)}: {problem}")
 

@@ -98,6 +98,11 @@ def _contradiction(given: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _expects_something(given: Mapping[str, Any]) -> bool:
+    """Whether a case or a step can fail by what its answer is."""
+    return any(given.get(name) for name in ("expected", "expect_rejection", "expect_empty"))
+
+
 def case_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> str | None:
     """What is wrong with the keys of a case taken together; None stands for a key that is not there."""
     single = ("tool", "input", "expected")
@@ -105,7 +110,8 @@ def case_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> s
         of_a_call = (*single, "expect_rejection", "expect_empty")
         both = next((name for name in of_a_call if given.get(name) is not None), None)
         return both and f"has both `steps` and `{both}`; move `{both}` into a step"
-    missing = " and ".join(f"`{name}`" for name in single if given.get(name) is None)
+    needed = single[:2] if _expects_something(given) else single
+    missing = " and ".join(f"`{name}`" for name in needed if given.get(name) is None)
     if says_what_lacks and missing:
         return f"lacks {missing} (or give `steps` instead of `tool`, `input` and `expected`)"
     return _contradiction(given)
@@ -160,8 +166,8 @@ class CaseModel(_Model):
     def _is_one_call_or_steps(self) -> CaseModel:
         if problem := case_problem(vars(self)):
             raise ValueError(problem)
-        if self.steps is not None and not any(step.expected for step in self.steps):
-            raise ValueError("none of its `steps` has `expected`, so the case could never fail")
+        if self.steps is not None and not any(_expects_something(vars(step)) for step in self.steps):
+            raise ValueError("none of its `steps` says what is expected, so the case could never fail")
         return self
 
 
