@@ -69,6 +69,12 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
         ),
         ("server: tiny", "timeout: soon", '1: timeout: expected a number, found "soon"'),
         ("server: tiny", "timeout: 86401", f"1: timeout: {A_DAY}, found 86401"),
+        ("server: tiny", "project: '${env.NAME}'", "1: project: no value is filled in here"),
+        (
+            "tool: echo",
+            "tool: echo\n  project: '${NAME}'",
+            "5: tests[0].project: no value is filled in here: placeholders stand in `input`",
+        ),
         ("tool: echo", "tool: echo\n  timeout: 1e9", f"5: tests[0].timeout: {A_DAY}, found "),
         (
             "server: tiny",

@@ -231,9 +231,11 @@ class _Loader:
     def _check_cases(self, tests: Sequence[CaseModel]) -> None:
         rules = (rule for case in tests for found in _expectations(case) for rule in found.validations)
         rules_hold = self.registry.accepts(rules)
+        self._refuse_placeholders(("project",), self.project)
         for index, case in enumerate(tests):
             at = (*self.at, index)
             self._check_server(at, case)
+            self._refuse_placeholders((*at, "project"), case.project)
             if case.steps is not None:
                 self._check_steps((*at, "steps"), case.steps)
             else:
@@ -282,9 +284,7 @@ class _Loader:
             for path, message in misused(getattr(step, key), captured, in_all):
                 self._problem(*at, key, *path, message=message)
         for key in ("tool", "prompt", "capture"):
-            if has_opening(getattr(step, key)):
-                words = "no value is filled in here: placeholders stand in `input`, `resource` and `expected`"
-                self._problem(*at, key, message=f"{dotted((*at, key))}: {words}")
+            self._refuse_placeholders((*at, key), getattr(step, key))
         if step.expected is None or at in self._mistakes:
             return
         for name in ExpectedModel.model_fields.keys() - FOREIGN_KEYS.keys():
@@ -292,6 +292,11 @@ class _Loader:
             for path, message in misused(rules, {**captured, **step.capture}, in_all):
                 keys = (*at, "expected")
                 self._problem(*keys, self._spelling(keys, name), *path, message=message)
+
+    def _refuse_placeholders(self, at: Keys, value: Any) -> None:
+        if has_opening(value):
+            words = "no value is filled in here: placeholders stand in `input`, `resource` and `expected`"
+            self._problem(*at, message=f"{dotted(at)}: {words}")
 
     def _check_tool(self, at: Keys, alias: str) -> None:
         if not alias or self._lost_settings & {"tools", "tool_prefix"}:
