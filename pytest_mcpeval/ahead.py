@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,9 @@ from pytest_mcpeval.kinds.base import Case, Suite, TargetError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.runtime import Runtime
+
+_SLICE_SECONDS = 0.5
+"""A wait without end would keep the main thread from noticing Ctrl-C."""
 
 Upcoming = Callable[[Suite[Any], Case[Any], int], Iterable[Case[Any]]]
 """(suite, case in hand, how many) → cases of the suite that this process will certainly ask next, in order.
@@ -88,6 +91,9 @@ class Ahead:
             answers = result_of(pending)
             if not kind.must_ask_again(answers):
                 return answers
+            # Alone this time: the call of another case could end the server once more.
+            while wait(self._pending.values(), _SLICE_SECONDS).not_done:
+                continue
         return kind.ask(suite, case, self._runtime)
 
     def _start_upcoming(self, suite: Suite[Any], case: Case[Any], run: int, width: int) -> None:

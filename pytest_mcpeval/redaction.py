@@ -29,6 +29,15 @@ _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _MARKDOWN_SYNTAX = re.compile(r"[\\`*_{}\[\]<>()#+\-!|~&@:]")
 _REGEX_SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|/-]")
 _CUT = re.compile(r"…|\.\.\.")
+_WORDS_OF_REPORTS = re.compile(
+    "passed|failed|skipped|inconclusive|xfailed|tolerated|not_evaluated|not_set"
+    "|scenario|retrieval|security|session|malicious|benign|baseline"
+    "|approve|read_only|sandboxed|derived|verbatim|reshaped|answered|contains"
+    "|discovering|interviewing|scoping|scoped|executing|critiquing|critic_failed|reporting|complete"
+    "|running|aborted|call_budget|wallclock|safety_abort|Critical|Suggestion"
+    "|arguments|checks|details|measured|message|outcome|status|suites|totals|verdict|version"
+)
+"""What reports and the files of runs are written in: without these words, they could not be read."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +78,15 @@ class Redactor:
         self._lock = threading.Lock()
 
     def learn(self, name: str, value: str) -> None:
-        """The value of a variable, from now on written as ``${NAME}``; and each line of it."""
+        """The value of a variable, from now on written as ``${NAME}``; and each line of it.
+
+        A value that is a word of the reports themselves, such as ``passed``, is no secret.
+        """
         if len(value) < SHORTEST or name in self._names.get(value, ()):
             return
         with self._lock:
             for part in {value, value.strip(), *(line.strip() for line in value.splitlines())}:
-                if len(part) >= SHORTEST:
+                if len(part) >= SHORTEST and not _WORDS_OF_REPORTS.fullmatch(part):
                     self._names.setdefault(part, {})[name] = None
             self._found = None
 
@@ -170,16 +182,26 @@ redactor = Redactor()
 
 
 def _cut_spans(known: _Known, text: str) -> Iterator[tuple[int, int, str]]:
-    """Where a text or an excerpt in it ends or begins within a value."""
+    """Where a text or an excerpt in it ends or begins within a value.
+
+    At the ends of the whole text, a part of a value that is made of whole words is taken for these words: a
+    tool ``search`` is not cut from ``http://localhost:8000/search``.
+    """
     for end in (len(text), *(match.start() for match in _CUT.finditer(text))):
         for spelling, place in known.parts.get(text[max(0, end - SHORTEST) : end], ()):
-            length = place + SHORTEST
-            if text.endswith(spelling[:length], 0, end):
-                yield end - length, end, known.spellings[spelling]
+            part = spelling[: place + SHORTEST]
+            if text.endswith(part, 0, end) and (end < len(text) or not _is_whole_words(part, known)):
+                yield end - len(part), end, known.spellings[spelling]
     for start in (0, *(match.end() for match in _CUT.finditer(text))):
         for spelling, place in known.parts.get(text[start : start + SHORTEST], ()):
-            if text.startswith(spelling[place:], start):
-                yield start, start + len(spelling) - place, known.spellings[spelling]
+            part = spelling[place:]
+            if text.startswith(part, start) and (start > 0 or not _is_whole_words(part, known)):
+                yield start, start + len(part), known.spellings[spelling]
+
+
+def _is_whole_words(part: str, known: _Known) -> bool:
+    words = re.compile(rf"(?<!\w){re.escape(part)}(?!\w)")
+    return any(part != value and words.search(value) for value in known.values)
 
 
 def _places(part: str, text: str) -> Iterator[int]:
@@ -240,7 +262,8 @@ def _escaped(text: str) -> Iterator[str]:
     yield re.escape(text)
     for syntax in (_MARKDOWN_SYNTAX, _REGEX_SYNTAX):
         yield syntax.sub(r"\\\g<0>", text)
-    yield shlex.quote(text)[1:-1]
+    if (quoted := shlex.quote(text)) != text:
+        yield quoted[1:-1]
     yield text.replace("'", "'\\''")
     yield "".join(one if one.isalnum() or one in "_-./,:@%+=" else f"\\{one}" for one in text)
 

@@ -18,6 +18,7 @@ from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.python_judging import PythonCases
 from pytest_mcpeval.reporting import Reporter, VerdictLine
+from pytest_mcpeval.reports import redacted
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.selecting import Selector
 from pytest_mcpeval.session_key import runtime_key
@@ -60,6 +61,7 @@ def take_part(config: pytest.Config) -> None:
         selector = Selector(runtime.settings, is_worker=role == "worker")
         config.pluginmanager.register(selector, "mcpeval-selector")
         config.pluginmanager.register(PythonCases(runtime), "mcpeval-python-cases")
+    config.pluginmanager.register(redacted, "mcpeval-redacted")
     if role != "worker":
         reporter = Reporter(runtime, config)
         config.pluginmanager.register(reporter, "mcpeval-reporter")

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.reports.failure import FailureText
-from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE
+from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, samples_from_json, samples_to_json
 
 TEXTS = ("wasxfail", "mcpeval_label")
 """Attributes of reports that are texts."""
@@ -31,8 +31,29 @@ def redact(report: pytest.TestReport | pytest.CollectReport) -> None:
     for name in TEXTS:
         if isinstance(text := getattr(report, name, None), str):
             setattr(report, name, redactor.text(text))
-    if (samples := getattr(report, SAMPLES_ATTRIBUTE, None)) is not None:
-        setattr(report, SAMPLES_ATTRIBUTE, redactor.json(samples))
+    samples = getattr(report, SAMPLES_ATTRIBUTE, None)
+    if samples is not None and redactor.json(samples) != samples:
+        # Not the text itself: outcomes and ids stay what they are.
+        redacted = [sample.redacted() for sample in samples_from_json(samples)]
+        setattr(report, SAMPLES_ATTRIBUTE, samples_to_json(redacted))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_internalerror(excrepr: Any) -> None:
+    """Take the values out of the traceback of what went wrong in a plugin, before anybody shows it."""
+    chain = getattr(excrepr, "chain", None) or [(getattr(excrepr, "reprtraceback", None),)]
+    for traceback, *_ in chain:
+        for entry in getattr(traceback, "reprentries", ()):
+            entry.lines = [redactor.text(line) for line in entry.lines]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Take the values out of the reason for which a session was ended."""
+    error = excinfo.value
+    error.args = tuple(redactor.text(one) if isinstance(one, str) else one for one in error.args)
+    if isinstance(error, pytest.exit.Exception):
+        error.msg = redactor.text(error.msg)
 
 
 def _longrepr(shown: Any) -> Any:

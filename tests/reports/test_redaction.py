@@ -103,6 +103,14 @@ def test_shown(mcpeval_call):
     print(text, os.environ["PLANT_21"])
     assert text == os.environ["PLANT_22"]
 """
+LOST = """
+import os
+
+
+def pytest_runtest_logfinish(nodeid):
+    if nodeid.endswith("::passed"):
+        raise RuntimeError("lost " + os.environ["KEY"])
+"""
 SIGNS = "&<'\"\\é+%?=#:;@"
 NAMES = [f"PLANT_{number:02}" for number in range(60)]
 ENCODINGS: dict[str, Callable[[str], str]] = {
@@ -377,6 +385,39 @@ def test_a_variable_s_name_is_no_value() -> None:
 def test_each_line_of_a_value_is_found() -> None:
     made = redactor(KEY="-----BEGIN-----\nAAAABBBB\n-----END-----\n")
     assert made.text("  | AAAABBBB\n") == "  | ${KEY}\n"
+
+
+def test_whole_words_at_the_ends_of_a_text_are_not_taken_for_half_a_value() -> None:
+    made = redactor(URL="http://localhost:8000/search", TOKEN="tok-9f8e7d6c5b4a")
+    for text in ("search", "search: nothing found", "see localhost", "http://localhost:8000"):
+        assert made.text(text) == text
+    assert made.text("of tok-9f8e7d") == "of ${TOKEN}"
+
+
+def test_the_words_of_reports_are_no_secrets(tmp_path: Path) -> None:
+    """A variable may hold one of them, and the end of its value may be an id: reports and exits stay."""
+    project = Project(tmp_path)
+    project.write("server.py", SERVER)
+    env = {"PLANT_A": "${MODE}", "PLANT_B": "${ENDPOINT}", "PLANT_C": "${KEY}"}
+    tiny = {"command": sys.executable, "args": ["server.py"], "env": env}
+    project.write_json(".mcp.json", {"mcpServers": {"tiny": tiny}})
+    asked = {"tool": "echo", "input": {"text": "x"}}
+    rules = [{"type": "contains", "value": "nowhere"}]
+    cases = [
+        {"id": "search", **asked, "expected": {"expectedKeywords": ["x"]}},
+        {"id": "passed", **asked, "expected": {"validations": rules}},
+    ]
+    project.write_json("datasets/cases.json", {"tests": cases, "server": "tiny"})
+    project.write("conftest.py", LOST)
+    values = {"MODE": "passed", "ENDPOINT": "http://localhost:8000/search", "KEY": "s3cr3t-key"}
+    run = project.run("--mcpeval-report=report", "--html=report.html", **values)  # type: ignore[arg-type]
+    (suite,) = run.report()["suites"].values()
+    assert {case["id"]: case["outcome"] for case in suite["cases"]} == {
+        "search": "passed",
+        "passed": "failed",
+    }
+    assert "lost ${KEY}" in run.out + run.err
+    assert "s3cr3t-key" not in run.out + run.err
 
 
 def test_what_is_public_or_short_is_shown() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
 
+from pytest_mcpeval.ahead import Ahead
 from tests.support import Case, Project, Run
 
 FAULTY = Path(__file__).parents[1] / "servers" / "fault_servers" / "faulty.py"
@@ -140,6 +143,38 @@ def test_after_each_fault_the_next_case_works(faults: Run) -> None:
     assert faults.last_line.startswith(
         f"{len(FAULTS) + 2} failed, {passed} passed, {len(UNASKABLE) + 1} errors in"
     )
+
+
+def test_a_case_that_another_one_harmed_is_asked_again_alone() -> None:
+    other_began, asked_again = threading.Event(), threading.Event()
+    in_flight: list[str] = []
+    seen: list[list[str]] = []
+
+    def ask(_: object, asked: SimpleNamespace, __: object) -> str:
+        if asked.id == "other":
+            in_flight.append(asked.id)
+            other_began.set()
+            # Nobody asks again meanwhile: this wait ends by itself.
+            asked_again.wait(0.3)
+            in_flight.clear()
+        elif seen or not other_began.is_set():
+            other_began.wait()
+            return "harmed"
+        else:
+            seen.append([*in_flight])
+            asked_again.set()
+        return "fine"
+
+    kind = SimpleNamespace(ask=ask, must_ask_again=lambda answers: answers == "harmed")
+    settings = SimpleNamespace(concurrency=2)
+    runtime: Any = SimpleNamespace(kind=lambda _: kind, runs=lambda _: 1, settings=settings)
+    suite: Any = SimpleNamespace(key="s", kind="k", stateful=False)
+    cases: list[Any] = [SimpleNamespace(id=name, may_run_ahead=True) for name in ("harmed", "other")]
+    ahead = Ahead(runtime)
+    ahead.upcoming = lambda *_: cases
+    assert list(ahead.answers(suite, cases[0])) == ["fine"]
+    assert seen == [[]]
+    ahead.close()
 
 
 def test_a_case_shows_what_the_server_wrote_during_it(faults: Run) -> None:

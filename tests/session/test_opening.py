@@ -122,3 +122,9 @@ def test_the_folder_is_free_when_its_run_is_killed(tmp_path: Path) -> None:
     Claim(folder, "second", 2).close()
     os.close(reading)
     os.close(writing)
+
+
+def test_runs_that_nobody_named_have_names_of_their_own(tmp_path: Path) -> None:
+    """However soon one begins after another."""
+    named = {session_options(tmp_path, None, resume=False, restart=False).name for _ in range(20)}
+    assert len(named) == 20

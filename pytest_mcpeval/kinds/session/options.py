@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -120,8 +121,8 @@ def evaluation_name(text: str) -> str:
 
 
 def name_by_time() -> str:
-    """The name of an evaluation that nobody named: local date and time."""
-    return datetime.now().strftime("%Y%m%d-%H%M%S")
+    """The name of an evaluation that nobody named: local date and time, and a random end."""
+    return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 def only_unfinished(root: Path, option: str) -> str:
