@@ -68,6 +68,8 @@ def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, Ser
         raise DataFileError(problems)
     found: dict[str, ServerDefinition] = {}
     for name, entry in document.data[section].items():
+        if section == _MCP_JSON and _is_remark(name, entry):
+            continue
         try:
             definition = _definition(document, section, name, entry)
         except DataFileError as error:
@@ -86,6 +88,9 @@ def ignored_keys(document: Document) -> Iterator[Problem]:
     for key in _foreign(document.data, (_MCP_JSON,)):
         yield document.problem(key, message=f"ignored: {shown(key)}")
     for name, entry in document.data[_MCP_JSON].items():
+        if _is_remark(name, entry):
+            yield document.problem(_MCP_JSON, name, message=f"ignored: {shown(name)}")
+            continue
         if entry.get("disabled") is True:
             yield document.problem(_MCP_JSON, name, message=f"server {name!r} is disabled")
             continue
@@ -94,6 +99,11 @@ def ignored_keys(document: Document) -> Iterator[Problem]:
         if "type" in entry and _spelled_type(entry["type"]) is None:
             words = f"server {name!r}: ignored: type {shown(entry['type'])}"
             yield document.problem(_MCP_JSON, name, "type", message=words)
+
+
+def _is_remark(name: str, entry: object) -> bool:
+    """Whether an entry among the servers is none, such as ``_comment`` with a text."""
+    return not name[:1].isalpha() and not isinstance(entry, Mapping)
 
 
 def _foreign(data: Mapping[str, Any], known: Collection[str]) -> list[str]:

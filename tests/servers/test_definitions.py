@@ -103,7 +103,8 @@ OF_OTHER_HOSTS = """\
       "env": {},
       "cwd": null
     },
-    "three": {"command": "y", "disabled": true, "comand": "z"}
+    "three": {"command": "y", "disabled": true, "comand": "z"},
+    "_comment": "four is to come"
   }
 }
 """
@@ -127,6 +128,7 @@ def test_what_other_hosts_say_is_ignored_in_mcp_json_and_listed(tmp_path: Path) 
         "20: server 'two': ignored: \"//\"",
         "21: server 'two': ignored: \"transportType\"",
         "25: server 'three' is disabled",
+        '26: ignored: "_comment"',
     ]
 
 
