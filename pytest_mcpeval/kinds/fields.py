@@ -110,6 +110,10 @@ OptionalPath = Annotated[FilePath | None, RelativePath()]
 BaselinePath = Annotated[Annotated[FilePath, AfterValidator(_baseline_file)] | None, RelativePath()]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
+PercentFloor = Annotated[
+    float, Field(ge=0, le=100, json_schema_extra={"exclusiveMinimum": 0}), AfterValidator(_floor)
+]
+"""A percentage that a gate wants at least."""
 Floor = Annotated[float, Field(ge=0, le=1, json_schema_extra={"exclusiveMinimum": 0}), AfterValidator(_floor)]
 """A share that a gate wants at least."""
 Ceiling = Annotated[

@@ -157,8 +157,8 @@ def test_expected_failures_do_not_count() -> None:
 MET_BY_ANYTHING = {
     "scenario: [{gates: {pass_rate: 0}}]": "gates.pass_rate: any value meets 0, so the gate could not fail",
     "scenario: [{gates: {pass_rate: 1.0e-10}}]": "any value meets 1e-10, so the gate could not fail",
-    "scenario: [{gates: {average_confidence: 0}}]": "gates.average_confidence: expected a number",
-    "scenario: [{gates: {average_confidence: 1.0e-10}}]": "gates.average_confidence: expected a number",
+    "scenario: [{gates: {average_confidence: 0}}]": "gates.average_confidence: any value meets 0",
+    "scenario: [{gates: {average_confidence: 1.0e-10}}]": "gates.average_confidence: any value meets 1e-10",
     "scenario: [{gates: {p95_latency_ms: 1.0e+12}}]": "gates.p95_latency_ms: expected a number of at most",
     "retrieval: [{gates: {floors: {mrr: 0}}}]": "floors.mrr: any value meets 0, so the gate could not fail",
     "retrieval: [{gates: {tolerance: {map: 1}}}]": "tolerance.map: any value meets 1, so the gate",

@@ -252,9 +252,25 @@ def test_gates_that_are_turned_off_on_purpose_are_shown_as_not_set() -> None:
 def test_without_malicious_entries_recall_is_not_measured() -> None:
     found = summary(rows(tn=3, fp=1))
     assert (found["recall"], found["precision"], found["f1"], found["fpr"]) == (None, None, None, 0.25)
-    gates = judged(rows(tn=19, fp=1), baseline=OldVerdicts({"tn0": 0.0}))
+    harmless = rows(tn=19, fp=1)
+    gates = judged(harmless, baseline=OldVerdicts({row.entry: 0.0 for row in harmless}))
     missing = "not set: recall not measured: no malicious entry is judged"
     for name in ("d-recall_floor", "d-max_newly_missed"):
         assert (gates[name].verdict, gates[name].message, gates[name].value) == ("not_set", missing, None)
     assert gates["d-max_new_false_alarms"].verdict == "passed"
     assert "recall not measured" in gates["d-fpr_ceiling"].message
+
+
+@pytest.mark.parametrize(
+    ("entries", "runs", "verdict"), [(5, 1, "not_set"), (6, 1, "failed"), (1, 5, "failed")]
+)
+def test_a_gate_that_no_change_could_fail_is_not_set(entries: int, runs: int, verdict: str) -> None:
+    names = [f"e{number}" for number in range(entries)]
+    missed = [Row(name, True, "attack", 0.0, runs=runs) for name in names]
+    never_found = Row("new", True, "attack", 0.0, runs=runs)
+    baseline = OldVerdicts({"new": 0.0, **dict.fromkeys(names, 1.0)}, runs)
+    found = judged([*missed, never_found, *rows(tn=20)], baseline=baseline)["d-max_newly_missed"]
+    assert found.verdict == verdict
+    too_few = "the baseline is right on 5 of 6 entries, too few to tell any change from chance: set `max_new"
+    assert (too_few in found.message) == (verdict == "not_set")
+    assert f"newly missed {entries}: {', '.join(names)}" in found.message

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from pytest_mcpeval.gates import SLACK
 from pytest_mcpeval.kinds.fields import (
     FILE_MODEL,
     BaselinePath,
@@ -15,6 +14,7 @@ from pytest_mcpeval.kinds.fields import (
     Concurrency,
     FixtureName,
     Floor,
+    PercentFloor,
     Seconds,
     Text,
 )
@@ -175,7 +175,7 @@ class GatesModel(_Model):
     """``gates:`` of a suite."""
 
     pass_rate: Floor | None = None
-    average_confidence: Annotated[float, Field(gt=SLACK, le=100)] | None = None
+    average_confidence: PercentFloor | None = None
     p95_latency_ms: Annotated[float, Field(gt=0, le=86_400_000)] | None = None
     no_new_failures: bool = False
 

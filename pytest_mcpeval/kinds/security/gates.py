@@ -285,8 +285,17 @@ def _changes(
         parts[0] += f", at most {limit} allowed"
     else:
         rows = [row for row in given.rows if row.malicious == (name == NEWLY_MISSED)]
-        test = falls_test(_right(rows, baseline))
+        pairs = _right(rows, baseline)
         level = CHANCE_LEVEL / (2 * given.detectors)
+        worst = [(old, [0.0] * len(new)) for old, new in pairs]
+        can_fall = [(old, new) for old, new in worst if has_fallen(old, new)]
+        if falls_test(can_fall).p >= level - SLACK:
+            message = (
+                f"not set: {'; '.join(parts)}; the baseline is right on {len(can_fall)} of {len(rows)} "
+                f"entries, too few to tell any change from chance: set `{name}: 0`, or ask more `runs`"
+            )
+            return given.result(name, "not_set", message, float(len(worse)))
+        test = falls_test(pairs)
         has_failed = test.p < level - SLACK
         if worse:
             parts.append(

@@ -243,6 +243,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
                 limit = getattr(model, name)
                 if name in model.model_fields_set and isinstance(limit, int) and limit >= count > 0:
                     message = f"{'.'.join((*at, name))}: {vacuous(limit)}: expected less than {count}"
+                    message += "" if name == "max_errors" else ", or null for no such gate"
                     self.problem(*at, name, message=message + self.origin("gates"))
 
     def _recorded(self, wanted: list[str]) -> dict[str, tuple[Mapping[str, Any], ...]]:
