@@ -294,7 +294,7 @@ VALID: list[dict[str, Any]] = [
     {"type": "equals", "value": [1], "path": "$.a", "source": "text"},
     {"type": "is_error", "contains": "x"},
     {"type": "not_error"},
-    {"type": "json_path", "path": "$.a", "in": [1], "value_type": "integer", "minLength": 1, "match": "any"},
+    {"type": "json_path", "path": "$.a", "in": ["a"], "value_type": "string", "minLength": 1, "match": "any"},
     {"type": "matches_schema", "schema": {"type": "object"}},
     {"type": "matches_schema", "output_schema": True},
     {"type": "min_results", "count": 1, "path": "$.a"},

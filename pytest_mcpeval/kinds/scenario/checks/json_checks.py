@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from math import inf
 from typing import Annotated, Any, Literal, Self
@@ -91,6 +92,13 @@ class JsonPathCheck(Parameters):
                 continue
             if least > limit or (least == limit and (lower == "gt" or upper == "lt")):
                 yield f"no value has both {lower}: {shown(least)} and {upper}: {shown(limit)}"
+
+        wanted = {name: value for name, value in self.operators().items() if name != "matches"}
+        listed = [wanted["equals"]] if "equals" in wanted else self.in_ or []
+        # What takes the place of a placeholder is not known yet.
+        is_final = "${" not in json.dumps(wanted, default=repr)
+        if listed and is_final and all(_problem(("", one), wanted, self.case_sensitive) for one in listed):
+            yield f"no value is {_wanted(wanted)}"
 
     def operators(self) -> dict[str, Any]:
         """The operators that were written, with what they expect; ``equals: null`` is one, too."""

@@ -308,10 +308,13 @@ def _contradict(name: str, children: Iterable[ParsedCheck]) -> bool:
         if check.name == name and not negated:
             open_ones += check.children
             continue
-        rule = dict(check.rule)
+        rule = {key: value for key, value in check.rule.items() if (key, value) != ("caseSensitive", False)}
         if rule == {"type": "not_error"}:
             rule, negated = {"type": "is_error"}, not negated
-        (denied if negated else stated).add(json.dumps(rule, sort_keys=True, default=repr))
+        said = json.dumps(rule, sort_keys=True, default=repr)
+        if check.name.startswith("contains") and "caseSensitive" not in rule:
+            said = said.lower()
+        (denied if negated else stated).add(said)
     return not stated.isdisjoint(denied)
 
 
