@@ -83,9 +83,9 @@ def inputs(runtime: Runtime, selection: Selection) -> dict[str, str]:
         suite = None
     if suite is None:
         return dict(_digests([root / selection.suite], runtime))
-    from pydantic_core import to_jsonable_python
+    from pydantic import TypeAdapter
 
-    settings = to_jsonable_python(suite.settings, fallback=str)
+    settings = TypeAdapter(Any).dump_python(suite.settings, mode="json", fallback=str)
     data = suite.document.data
     # What is in a list is a case.
     named = [*_texts(settings), *(data.values() if isinstance(data, Mapping) else ())]
