@@ -93,6 +93,11 @@ class Reporter:
             found = self.ledger.add_samples(samples)
             if getattr(report, OUTCOME_ATTRIBUTE, None) == "wrong":
                 self._left_to_gates[report.nodeid] = report, found
+                if (
+                    terminal_reporter := self.config.pluginmanager.get_plugin("terminalreporter")
+                ) is not None:
+                    # pytest counts what it knows of when a category is new: "wrong" is, a moment from now.
+                    terminal_reporter.stats.setdefault("tolerated", [])
             if isinstance(report.longrepr, str):
                 path, line, _ = report.location
                 place = (path, 0 if line is None else line + 1)
@@ -102,7 +107,7 @@ class Reporter:
             self._crashed.add(report.nodeid)
         elif report.failed and not hasattr(report, GATE_ATTRIBUTE):
             # A case that passed may fail once more, when it is torn down.
-            step = "" if report.when == "call" else f" ({report.when})"
+            step = f" ({report.when})" if report.when in ("setup", "teardown") else ""
             self._others_failed[f"{report.nodeid}{step}"] = None
 
     def _tell_once(self, report: pytest.TestReport) -> None:
@@ -316,7 +321,9 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what no gate decided on, the tables, the gates, and where the reports are."""
         if self.evaluation is not None:
-            terminal.print_undecided(terminalreporter, self._undecided(self.evaluation))
+            undecided = self._undecided(self.evaluation)
+            terminal.count_tolerated(terminalreporter, undecided)
+            terminal.print_undecided(terminalreporter, undecided)
             directory = self.runtime.settings.report_directory
             terminal.print_summary(terminalreporter, self.evaluation, directory, self._unwritten)
 

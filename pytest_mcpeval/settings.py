@@ -31,7 +31,14 @@ from pytest_mcpeval.root_directory import values_that_move
 Inconclusive = Literal["fail", "skip"]
 NotEvaluated = Literal["fail", "warn"]
 
-ONLY_SHOWING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
+ONLY_SHOWING = {
+    "collectonly": "--collect-only",
+    "setupplan": "--setup-plan",
+    "setuponly": "--setup-only",
+    "showfixtures": "--fixtures",
+    "show_fixtures_per_test": "--fixtures-per-test",
+    "cacheshow": "--cache-show",
+}
 """Options of pytest with which no case runs; --setup-plan implies --setup-only."""
 
 

@@ -122,8 +122,9 @@ def read_shards(directories: Sequence[Path], root: Path) -> list[Shard]:
 
 
 def _shard(directory: Path, root: Path) -> Shard:
+    from pytest_mcpeval.baseline import digest_of
     from pytest_mcpeval.reports.shard import SHARD_FILE, ShardModel
-    from pytest_mcpeval.samples import Sample
+    from pytest_mcpeval.samples import Sample, to_json
 
     name, path = shown(directory), directory / SHARD_FILE
     try:
@@ -138,7 +139,10 @@ def _shard(directory: Path, root: Path) -> Shard:
     except (OSError, UnicodeDecodeError) as error:
         raise MergeError(f"{name}: {SHARD_FILE} cannot be read: {error}") from None
     try:
-        own_root = json.loads(text)["rootdir"]
+        data = json.loads(text)
+        if data.pop("digest") != digest_of(to_json(data)):
+            raise MergeError(f"{name}: {SHARD_FILE} was edited or damaged: run the shard again")
+        own_root = data["rootdir"]
         text = text.replace(f"{_in_json(own_root)}/", f"{_in_json(str(root))}/")
         model = ShardModel.model_validate_json(text)
         samples = [Sample.of_data(fields) for fields in model.samples]

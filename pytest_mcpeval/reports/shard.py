@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -33,7 +34,7 @@ class TimesModel(BaseModel):
 
 
 class ShardModel(BaseModel):
-    """The file. ``samples`` are those of all cases, as plain data.
+    """The file, behind the ``digest`` of all this. ``samples`` are those of all cases, as plain data.
 
     ``selected`` maps suites to the cases that were to run, ``inputs`` to what they depend on (see `inputs`).
     """
@@ -66,9 +67,10 @@ def write(
         samples=[sample.as_data() for one in listed for sample in ledger.samples_of(one)],
         run=TimesModel(started=started, seconds=round(seconds, 3)),
     )
-    write_atomically(
-        path, to_json({**found.model_dump(mode="json", exclude={"samples"}), "samples": found.samples}) + "\n"
-    )
+    data = {**found.model_dump(mode="json", exclude={"samples"}), "samples": found.samples}
+    # Read once, as `merge` reads it.
+    data = json.loads(to_json(data))
+    write_atomically(path, to_json({"digest": digest_of(to_json(data)), **data}) + "\n")
 
 
 def inputs(runtime: Runtime, selection: Selection) -> dict[str, str]:

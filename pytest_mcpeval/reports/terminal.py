@@ -52,6 +52,14 @@ def print_undecided(reporter: pytest.TerminalReporter, reports: Sequence[pytest.
             reporter.write_line(str(getattr(report.longrepr, "reprcrash", "")))
 
 
+def count_tolerated(reporter: pytest.TerminalReporter, undecided: Sequence[pytest.TestReport]) -> None:
+    """Have pytest's last line count the wrong cases on which a gate decided as tolerated."""
+    if wrong := reporter.stats.get("wrong"):
+        kept = set(map(id, undecided))
+        reporter.stats["tolerated"] = [report for report in wrong if id(report) not in kept]
+        reporter.stats["wrong"] = [report for report in wrong if id(report) in kept]
+
+
 def print_verdict(reporter: pytest.TerminalReporter, evaluation: Evaluation, hint: str) -> None:
     """Print the verdict and its reason in one line, which is the last one of the summary."""
     verdict = evaluation.verdict

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval.baseline import digest_of
+from pytest_mcpeval.samples import to_json
 from tests.session.evaluations import SESSION, SessionProject
 from tests.support import Project, Run, case, failing
 
@@ -185,8 +187,11 @@ def test_bless(made: Made, tmp_path: Path) -> None:
 
 def change(directory: Path, **changes: Any) -> None:
     path = directory / "shard.json"
-    data = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**data, **changes}), encoding="utf-8")
+    data = {**json.loads(path.read_text(encoding="utf-8")), **changes}
+    # As a run would have written it, unless the digest is what is changed.
+    del data["digest"]
+    data = {"digest": digest_of(to_json(data)), **data} | {k: v for k, v in changes.items() if k == "digest"}
+    path.write_text(to_json(data), encoding="utf-8")
 
 
 def test_shards_that_are_not_the_parts_of_this_run(made: Made, tmp_path: Path) -> None:
@@ -241,6 +246,7 @@ BROKEN = "shard.json is broken, or of another version of pytest-mcpeval: run the
     [
         ({"version": "0.0.0"}, "was made by pytest-mcpeval 0.0.0, and this is "),
         ({"options": ["--mcpeval-runs=3"]}, "was run with --mcpeval-runs=3, and "),
+        ({"digest": "sha256:of what it was before"}, "shard.json was edited or damaged: run the shard again"),
         ({"mcpeval_shard": 99}, BROKEN),
         ({"samples": [{}]}, BROKEN),
         ({"selected": None}, BROKEN),

@@ -118,6 +118,9 @@ def test_a_stopped_run_decides_on_whole_suites_only(tmp_path: Path) -> None:
         "mcpeval: error: 1 case in error, gates were not evaluated: stopped after 2 of 3 cases, "
         "1 wrong case on which no gate decided"
     )
+    # pytest's own counts, of a run that stopped.
+    assert re.search(r"\b1 wrong\b", run.last_line)
+    assert re.search(r"\b1 tolerated\b", run.last_line)
     outcomes = {key: found["cases"][0]["outcome"] for key, found in run.report()["suites"].items()}
     assert outcomes == {"datasets/1.yaml": "tolerated", "datasets/gated.yaml": "wrong"}
 
@@ -145,6 +148,7 @@ def test_a_wrong_case_that_is_blessed_is_shown(tmp_path: Path) -> None:
     later = project.run("-q", CI="true")
     assert later.status == 0
     assert later.lines[-2] == "mcpeval: passed: 2 gates passed, 1 case passed, 1 case tolerated"
+    assert re.match("3 passed, 1 tolerated in ", later.last_line)
 
 
 def test_last_failed_evaluates_no_gate_of_files_that_it_leaves_out(project: Project) -> None:
@@ -237,6 +241,7 @@ def test_a_fixture_that_interrupts_the_run(tmp_path: Path, mode: Mode) -> None:
     assert run.status == 2
     assert run.gates() == {"1::pass_rate": "not_evaluated"}
     assert message(run) == "not evaluated: stopped after 0 of 4 cases"
+    assert "???" not in run.report()["reason"]
 
 
 def _interrupted(project: Project, *arguments: str) -> Run:
@@ -310,10 +315,12 @@ def test_a_file_that_cannot_be_collected_is_no_verdict_on_quality(project: Proje
     assert run.gates() == {"gated::pass_rate": "not_evaluated"}
 
 
-def test_nothing_is_judged_when_only_collecting(project: Project) -> None:
-    run = project.run("--collect-only", "-q", "--mcpeval-report=report", "datasets")
+@pytest.mark.parametrize("option", ["--collect-only", "--fixtures", "--fixtures-per-test", "--cache-show"])
+def test_nothing_is_judged_when_no_case_runs(project: Project, option: str) -> None:
+    run = project.run(option, "-q", "--mcpeval-report=report", "datasets", CI="true")
     assert run.status == 0
     assert "gates" not in run.out
+    assert "mcpeval: " not in run.out
     assert not list((project.path / "report").iterdir())
 
 
