@@ -260,8 +260,11 @@ def _disagreements(shards: Sequence[Shard]) -> Iterator[str]:
     for one, other in combinations(shards, 2):
         for (suite, case), sample in one.samples.items():
             second = other.samples.get((suite, case))
-            if second is not None and case_of(sample) != case_of(second):
+            if second is not None and (here := case_of(sample)) != (there := case_of(second)):
                 words = f"{sample.outcome} in {one.name}, {second.outcome} in {other.name}"
+                if sample.outcome == second.outcome:
+                    differing = [key for key in {**here, **there} if here.get(key) != there.get(key)]
+                    words = f"{sample.outcome} in both, with other {', '.join(differing)}"
                 yield f"{one.name} and {other.name} disagree on {suite}::{case}: {words}"
 
 

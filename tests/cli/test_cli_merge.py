@@ -236,6 +236,12 @@ def test_shards_that_are_not_the_parts_of_this_run(made: Made, tmp_path: Path) -
         f"pytest-mcpeval merge: {copies[1]} and {copies[2]} disagree on {GATED}::c3: passed in {copies[1]}, "
         f"failed in {copies[2]}\n"
     )
+    for sample in samples:
+        if sample["id"] == "c3":
+            sample.update(outcome="passed", message="in other words")
+    change(copies[2], samples=samples)
+    merged = merge(made.project, *copies)
+    assert merged.err.endswith(f"disagree on {GATED}::c3: passed in both, with other message\n")
 
 
 BROKEN = "shard.json is broken, or of another version of pytest-mcpeval: run the shard again"
