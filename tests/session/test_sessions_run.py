@@ -5,6 +5,7 @@ Most session files are run together, serially (`together`). Each has a folder an
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -655,7 +656,7 @@ def test_several_files_on_workers_have_folders_of_their_own_named_by_date_and_ti
     other, tiny = sorted((tmp_path / "mcp-evals").iterdir(), key=lambda path: path.name.rpartition("-")[2])
     date, _, label = other.name.removeprefix("mcp-eval-").rpartition("-")
     assert label == "other"
-    assert date.replace("-", "").isdecimal()
+    assert re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{6}", date)
     assert tiny.name == f"mcp-eval-{date}-tiny"
     assert_agents_did_it(run, Evaluation(tiny))
     assert Evaluation(other).state["status"] == "complete"
