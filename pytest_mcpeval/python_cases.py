@@ -231,9 +231,12 @@ def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:
 
 
 def _is_incident(call: pytest.CallInfo[None]) -> bool:
+    from pytest_mcpeval.kinds.scenario.checks import CheckFailed
+
     error = call.excinfo.value if call.excinfo is not None else None
     could_not_ask = isinstance(error, INCIDENTS) or (isinstance(error, CallError) and error.is_incident)
-    return could_not_ask or (error is not None and call.when != "call")
+    broke = isinstance(error, (CheckFailed, MarkedChecksFailed)) and any(one.broke for one in error.checks)
+    return could_not_ask or broke or (error is not None and call.when != "call")
 
 
 def is_verdict(call: pytest.CallInfo[None]) -> bool:
@@ -241,7 +244,7 @@ def is_verdict(call: pytest.CallInfo[None]) -> bool:
     from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError
 
     error = call.excinfo.value if call.excinfo is not None else None
-    if isinstance(error, (CheckFailed, MarkedChecksFailed)):
+    if isinstance(error, (CheckFailed, MarkedChecksFailed)) and not _is_incident(call):
         return any(check.status == "failed" for check in error.checks)
     if isinstance(error, CallError) and error.reason == "unknown_tool":
         return False

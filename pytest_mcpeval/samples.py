@@ -71,7 +71,7 @@ class Check:
 
     ``rule`` is the requirement as plain data, always with a ``type``; ``details`` is what was measured;
     ``step`` counts from 1 in cases of several calls. ``timed``: its message and details hold times, which
-    differ from run to run.
+    differ from run to run. ``broke``: the check itself is wrong or raised an error, which makes the case one.
     """
 
     rule: Mapping[str, Any]
@@ -80,6 +80,7 @@ class Check:
     details: Mapping[str, Any] | None = None
     step: int | None = None
     timed: bool = False
+    broke: bool = False
 
     @property
     def name(self) -> str:

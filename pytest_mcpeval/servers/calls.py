@@ -69,7 +69,9 @@ async def call_tool_verbatim(
     if result.is_error and not any_name:
         await _require_tool(session, name, timeout, is_rejection=True)
     schema = next((tool.output_schema for tool in session.tools or () if tool.name == name), None)
-    return replace(content.tool_response(result), latency_ms=latency, output_schema=schema), result
+    return replace(
+        content.tool_response(result), latency_ms=latency, time_limit_ms=1000 * timeout, output_schema=schema
+    ), result
 
 
 async def read_resource(session: Session, uri: str, timeout: float) -> Response:
@@ -84,7 +86,7 @@ async def read_resource(session: Session, uri: str, timeout: float) -> Response:
     result, latency = await session.perform(
         lambda client: client.send_request(request, _RESOURCE, timeout), timeout, what
     )
-    return replace(content.resource_response(result), latency_ms=latency)
+    return replace(content.resource_response(result), latency_ms=latency, time_limit_ms=1000 * timeout)
 
 
 async def get_prompt(
@@ -101,7 +103,7 @@ async def get_prompt(
     result, latency = await session.perform(
         lambda client: client.send_request(request, _PROMPT, timeout), timeout, what
     )
-    return replace(content.prompt_response(result), latency_ms=latency)
+    return replace(content.prompt_response(result), latency_ms=latency, time_limit_ms=1000 * timeout)
 
 
 def _require_sendable(params: BaseModel, what: str) -> None:

@@ -26,7 +26,8 @@ class Response:
 
     ``text`` joins all text blocks with newlines. ``structured`` is the tool's structured content (any JSON
     value) or None. ``latency_ms`` is the time from sending to answer. ``output_schema`` is the JSON Schema
-    the server declared for this tool's structured content, if any.
+    the server declared for this tool's structured content, if any. ``time_limit_ms`` is how long the call was
+    allowed to take; None: nobody waited for it.
     """
 
     text: str
@@ -35,3 +36,4 @@ class Response:
     blocks: tuple[Block, ...] = ()
     latency_ms: float = 0.0
     output_schema: Mapping[str, Any] | None = None
+    time_limit_ms: float | None = None

@@ -69,6 +69,77 @@ def test_a_check_of_a_conftest(project: Project, run: RunPytest) -> None:
     result.stdout.fnmatch_lines(["*shouts: not loud"])
 
 
+BREAKS = """
+from pytest_mcpeval.kinds.scenario.checks import NoParameters, check_type
+
+@check_type("breaks", NoParameters)
+def breaks(parameters, response):
+    "Raises what a typing error raises."
+    return len(None)
+
+@check_type("waits", NoParameters)
+def waits(parameters, response):
+    "Raises what a socket raises."
+    raise TimeoutError("nobody there")
+
+def pytest_mcpeval_checks():
+    return [breaks, waits]
+"""
+BROKEN_IN_PYTHON = """
+import pytest
+
+pytestmark = pytest.mark.xfail(reason="known", strict=True)
+
+def test_called(mcpeval_expect):
+    mcpeval_expect("text").check("breaks")
+
+def test_negated(mcpeval_expect):
+    mcpeval_expect("text").not_.check("breaks")
+
+def test_among_others(mcpeval_expect):
+    with mcpeval_expect("text").all() as expect:
+        expect.contains("z").check("waits")
+
+@pytest.mark.mcpeval_checks(breaks=True, contains="z")
+def test_marked():
+    return "text"
+
+def test_no_limit(mcpeval_call, mcpeval_expect):
+    mcpeval_expect(mcpeval_call("echo", text="x")).max_latency_ms(60_000)
+
+def test_no_limit_at_all(mcpeval_expect):
+    mcpeval_expect("x").max_latency_ms(10**9)
+
+def test_wrong(mcpeval_expect):
+    mcpeval_expect("text").contains("z")
+"""
+
+
+def test_a_broken_check_is_an_error_that_no_xfail_accepts(project: Project) -> None:
+    project.write("conftest.py", BREAKS)
+    project.write("test_broken.py", BROKEN_IN_PYTHON)
+    marks, wrong = {"xfail": "known"}, {"type": "contains", "value": "z"}
+    first = {"tool": "echo", "input": {"text": "5"}, "capture": {"number": "$"}}
+    second = {**first, "expected": {"validations": [{"type": "equals", "value": "x", "path": "${number}"}]}}
+    del second["capture"]
+    project.suite(
+        "a.yaml",
+        case("plain", "echo", {"type": "breaks"}, text="HEY"),
+        case("marked", "echo", {"not": {"type": "waits"}}, wrong, marks=marks, text="HEY"),
+        {"id": "filled", "steps": [first, second], "marks": marks},
+        case("known", "echo", wrong, marks=marks, text="HEY"),
+    )
+    result = project.run("-p", "no:asyncio", columns=200)
+    assert result.last_line.startswith("1 failed, 2 xfailed, 8 errors in"), result.out
+    for name in ("plain", "marked", "filled"):
+        assert result.line_with(f"ERROR datasets/a.yaml::{name} ")
+    for name in ("called", "negated", "among_others", "marked"):
+        assert result.line_with(f"ERROR test_broken.py::test_{name} ")
+    assert "the check breaks broke: TypeError" in result.line_with("ERROR test_broken.py::test_marked ")
+    assert "the time limit of the call" in result.line_with("ERROR test_broken.py::test_no_limit ")
+    assert "no call takes so long" in result.line_with("FAILED test_broken.py::test_no_limit_at_all ")
+
+
 def test_a_check_whose_name_is_taken(project: Project, run: RunPytest) -> None:
     project.write("conftest.py", CHECK.replace("NAME", "contains"))
     result = run()

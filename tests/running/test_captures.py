@@ -146,12 +146,15 @@ def test_a_group_keeps_the_type_where_it_fits(runtime: Runtime) -> None:
     assert sample_of(runtime, give(42), say("${id}", group)).outcome == "passed"
 
 
+NOT_XY = {"not": {"type": "contains", "value": "xy"}}
+
+
 @pytest.mark.parametrize("negated", [False, True])
-def test_a_value_that_makes_no_check_is_one_failed_check(runtime: Runtime, negated: bool) -> None:
+def test_a_value_that_makes_no_check_is_an_error_of_its_case(runtime: Runtime, negated: bool) -> None:
     rule: dict[str, Any] = {"type": "equals", "value": "x", "path": "${id}"}
     rule = {"not": rule} if negated else rule
     sample = sample_of(runtime, give("("), say("x", rule, {"type": "contains", "value": "x"}))
-    assert sample.outcome == "failed"
+    assert sample.outcome == "error"
     wrong, right = sample.checks
     assert (wrong.status, right.status) == ("failed", "passed")
     assert wrong.message.startswith("with the values filled in, this check is not valid: ")
@@ -196,24 +199,42 @@ def test_types_are_kept_value_by_value(runtime: Runtime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "path", "message"),
+    ("value", "path", "outcome", "message"),
     [
         (
             "5",
             "$.value",
+            "error",
             "with the values filled in, this check is not valid: expected a whole number, found '5'",
         ),
-        (5, "$.no", "${here} was not captured"),
+        (5, "$.no", "failed", "${here} was not captured"),
     ],
 )
-def test_a_value_of_the_wrong_type_or_none_fails(
-    runtime: Runtime, value: Any, path: str, message: str
+def test_a_value_of_the_wrong_type_or_none_does_not_pass(
+    runtime: Runtime, value: Any, path: str, outcome: str, message: str
 ) -> None:
     check = {"not": {"type": "min_length", "chars": "${here}"}}
     first = {**give(value), "capture": {"here": path}, "expected": {"validations": [check]}}
     sample = sample_of(runtime, first)
-    assert sample.outcome == "failed"
+    assert sample.outcome == outcome
     assert sample.checks[0].message == message
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "words"),
+    [
+        ({"type": "max_latency_ms", "ms": "${id}"}, 60_000, "no less than the time limit of the call, 60000"),
+        ({"not": {"type": "max_latency_ms", "ms": "${id}"}}, 70_000, "no less than the time limit of the"),
+        ({"type": "min_length", "chars": "${id}"}, 0, "every answer would pass"),
+        ({"any_of": [{"type": "contains", "value": "${id}"}, NOT_XY]}, "x", "one of these checks holds"),
+    ],
+    ids=str,
+)
+def test_a_captured_value_makes_no_check_that_nothing_can_fail(
+    runtime: Runtime, rule: dict[str, Any], value: Any, words: str
+) -> None:
+    sample = sample_of(runtime, give(value), say("a", rule))
+    assert (sample.outcome, words in sample.message) == ("error", True), sample
 
 
 @pytest.mark.parametrize(("value", "text"), VALUES_AND_TEXTS)
@@ -275,7 +296,7 @@ def test_keywords_and_imports_with_a_captured_value_mean_what_they_mean_without(
 def test_an_empty_captured_value_is_no_keyword(runtime: Runtime, key: str) -> None:
     step = {"tool": "say", "input": {"value": "x"}, "expected": {key: ["${id}"]}}
     sample = sample_of(runtime, give(""), step)
-    assert sample.outcome == "failed"
+    assert sample.outcome == "error"
     assert (
         "with the values filled in, this check is not valid: expected text that is not empty"
         in sample.message

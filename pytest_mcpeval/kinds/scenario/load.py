@@ -14,6 +14,7 @@ from pytest_mcpeval.kinds.cases import id_problems
 from pytest_mcpeval.kinds.fields import given, located
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import FOREIGN_CHECKS, CheckRegistry, CheckSpecError
+from pytest_mcpeval.kinds.scenario.checks.protocol import no_less_than_limit
 from pytest_mcpeval.kinds.scenario.placeholders import has_opening, later, misused
 from pytest_mcpeval.kinds.scenario.schema import (
     FOREIGN_KEYS,
@@ -266,10 +267,7 @@ class _Loader:
             for index, rule in enumerate(step.expected.validations if step.expected else ()):
                 for path, latency in _latencies(rule):
                     if latency >= limit and "timeout" not in self._lost_settings:
-                        message = (
-                            f"{latency:g} ms is no less than the time limit of the call, {limit:g} ms, so "
-                            "every answer would pass; say less, or raise `timeout`"
-                        )
+                        message = no_less_than_limit(latency, limit)
                         self._problem(*place, "expected", "validations", index, *path, message=message)
 
     def _check_steps(self, at: Keys, steps: Sequence[StepModel]) -> None:

@@ -11,7 +11,7 @@ from pytest_mcpeval.kinds.base import TargetError
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, CheckType, ParsedCheck
 from pytest_mcpeval.kinds.scenario.checks.javascript_regex import matching_itself
 from pytest_mcpeval.kinds.scenario.checks.parameters import pattern_keys
-from pytest_mcpeval.kinds.scenario.checks.verdict import unjudged
+from pytest_mcpeval.kinds.scenario.checks.verdict import broken, unjudged
 from pytest_mcpeval.loading.wording import suggestion
 from pytest_mcpeval.placeholders import (
     OPENING,
@@ -122,7 +122,7 @@ def with_values(check: ParsedCheck, values: Values, registry: CheckRegistry) -> 
     except CheckSpecError as error:
         reasons = "; ".join(message for _, message in error.problems)
         words = f"with the values filled in, this check is not valid: {reasons}"
-        return replace(check, judge=lambda response: unjudged(words))
+        return replace(check, judge=lambda response: broken(words))
 
 
 def has_opening(data: Any) -> bool:

@@ -96,7 +96,9 @@ def _call(step: Step, values: dict[str, Any], connection: Connection, began: Mom
         if not error.is_rejection or not (step.expects_rejection or allows_error(step.checks)):
             tail = connection.stderr_tail(since=began)
             return Answer(arguments, error=error, stderr_tail=tail, connection=connection)
-        response = Response(error.message, is_error=True, latency_ms=(perf_counter() - started) * 1000)
+        latency = (perf_counter() - started) * 1000
+        limit = 1000 * step.timeout
+        response = Response(error.message, is_error=True, latency_ms=latency, time_limit_ms=limit)
     problems: dict[str, str] = {}
     for name, path in step.capture.items():
         try:
@@ -213,7 +215,8 @@ def evaluated(
 
 def _outcome(spec: ScenarioSpec, checks: list[Check], answers: list[Answer]) -> Outcome:
     incidents = (answer.error is not None and answer.error.is_incident for answer in answers)
-    if any(incidents) or any(answer.unaskable is not None for answer in answers):
+    unasked = any(incidents) or any(answer.unaskable is not None for answer in answers)
+    if unasked or any(check.broke for check in checks):
         return "error"
     if all(check.passed for check in checks):
         return "passed"
@@ -223,7 +226,8 @@ def _outcome(spec: ScenarioSpec, checks: list[Check], answers: list[Answer]) -> 
 def headline(checks: Iterable[Check]) -> str:
     """One line on what is wrong, empty when nothing is."""
     listed = list(checks)
-    wrong = [check for check in listed if check.status == "failed"] or [c for c in listed if not c.passed]
+    failed = sorted((c for c in listed if c.status == "failed"), key=lambda check: not check.broke)
+    wrong = failed or [check for check in listed if not check.passed]
     if not wrong:
         return ""
     status = "failed" if wrong[0].status == "failed" else "inconclusive"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
 
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError
+from pytest_mcpeval.servers.response import Response
 
 Rule = dict[str, Any]
 
@@ -79,6 +82,45 @@ FITS_NONE: list[Rule] = [
     {"type": "object", "enum": [1, 2]},
 ]
 
+LONG, X, ERROR = {"type": "min_length", "chars": 10}, {"type": "contains", "value": "x"}, {"type": "is_error"}
+XY, EXACTLY_XY = {**X, "value": "xY"}, {**X, "value": "XY", "caseSensitive": True}
+COVERS: list[list[Rule]] = [
+    [CONTAINS, {"not": CONTAINS}],
+    [{**CONTAINS, "value": "X"}, {"not": {**CONTAINS, "value": "x", "caseSensitive": False}}],
+    [ERROR, {"type": "not_error"}],
+    [{"any_of": [CONTAINS]}, {"not": {"not": {"not": CONTAINS}}}],
+    [{"type": "min_length", "chars": 5}, {"not": LONG}],
+    [X, {"not": XY}],
+    [X, {"not": EXACTLY_XY}],
+    [XY, {"not": EXACTLY_XY}],
+    [X, {"not": {"type": "contains_all", "values": ["z", "XY"]}}],
+    [{"type": "contains_any", "values": ["z", "x"]}, {"not": XY}],
+    [X, {"type": "not_error"}, {"not": {**ERROR, "contains": "z"}}, {"not": X}],
+    [ERROR, {"not": {**ERROR, "contains": "z"}}],
+    [{"type": "min_results", "count": 4}, {"type": "max_results", "count": 3}],
+    [{"type": "min_results", "count": 2, "path": "$.a"}, {"type": "max_results", "count": 7, "path": "$.a"}],
+    [{"type": "confidence_above", "threshold": 50}, {"type": "confidence_below", "threshold": 50.5}],
+    [{"type": "sources_count", "min": 1}, {"not": {"type": "sources_count", "min": 2}}],
+    [{"type": "max_latency_ms", "ms": 9}, {"not": {"type": "max_latency_ms", "ms": 8.5}}],
+    [{"type": "has_code_block"}, {"not": {"type": "has_code_block", "language": "Rust"}}],
+    [{"not": {"type": "equals", "value": one}} for one in ("a", "b")],
+    [{"not": {"type": "equals", "value": one}} for one in (True, 1)],
+    [X, {"not": {"type": "equals", "value": "axe"}}],
+    [path(), path(exists=False)],
+    [path(), path(count=0)],
+    [path(), {"not": path(equals=5)}],
+    [{"not": path("$.a[*]", count=number)} for number in (1, 2)],
+    [{"all_of": [X, LONG]}, {"all_of": [X, {"not": LONG}]}, {"not": XY}],
+]
+"""Of each list, one holds whatever the answer is."""
+UNREACHED = [
+    ("min_length", "chars", "no answer is so long, so none would pass; say less"),
+    ("sources_count", "min", "no answer has so many sources"),
+    ("min_results", "count", "no list is so long, so none would pass"),
+    ("max_results", "count", "no list is so long, so every one would pass"),
+    ("max_latency_ms", "ms", "no call takes so long, so every answer would pass"),
+]
+
 VACUOUS: list[tuple[Rule, str]] = [
     ({"type": "min_length", "chars": 0}, "found 0: every answer would pass; say 1 or more"),
     ({"type": "sources_count", "min": 0}, "found 0: every answer would pass; say 1 or more"),
@@ -95,6 +137,10 @@ VACUOUS: list[tuple[Rule, str]] = [
     (path("$", exists=False), "always there; say another path"),
     (path("$", count=0), "always there; say another path"),
     (path(count=2), "more than the one value that $.a can select"),
+    (path(count=0, equals=1), "count: 0 leaves nothing to compare"),
+    *((path("$[*]", **{key: 10**9}), "nothing is so long") for key in ("count", "length", "min_length")),
+    (path(max_length=10**9), "nothing is so long; say less"),
+    (schema({"maxLength": 10**9}), "every JSON value fits this schema"),
     (path(gt=5, lt=3), "no value has both gt: 5 and lt: 3"),
     (path(gt=5, lte=5), "no value has both"),
     (path(min_length=3, max_length=2), "no value has both"),
@@ -112,14 +158,10 @@ VACUOUS: list[tuple[Rule, str]] = [
     (regex(r"[^\s\S]"), "matches nothing"),
     *((schema(given), "every JSON value fits this schema") for given in FITS_ALL),
     *((schema(given), "no JSON value fits this schema") for given in FITS_NONE),
-    ({"any_of": [CONTAINS, {"not": CONTAINS}]}, "any_of has a check and its opposite"),
-    (
-        {"any_of": [{**CONTAINS, "value": "X"}, {"not": {**CONTAINS, "value": "x", "caseSensitive": False}}]},
-        "any_of has a check and its opposite",
-    ),
-    ({"any_of": [{"type": "is_error"}, {"type": "not_error"}]}, "one of them always holds"),
-    ({"any_of": [{"any_of": [CONTAINS]}, {"not": {"not": {"not": CONTAINS}}}]}, "one of them always holds"),
-    ({"not": {"all_of": [CONTAINS, {"not": CONTAINS}]}}, "they can never hold together"),
+    *(({"any_of": listed}, "every answer would pass, since one of these") for listed in COVERS),
+    *(({"all_of": [{"not": one} for one in listed]}, "can never hold together") for listed in COVERS),
+    ({"not": {"all_of": [CONTAINS, {"not": CONTAINS}]}}, "can never hold together"),
+    *(({"not": {"type": name, key: 10**12}}, words) for name, key, words in UNREACHED),
     ({"all_of": [CONTAINS, {"type": "min_length", "chars": 0}]}, "every answer would pass"),
     ({"any_of": [CONTAINS, regex(".*")]}, "matches every text"),
     ({"not": {"type": "confidence_below", "threshold": 0}}, "no answer would pass"),
@@ -139,6 +181,105 @@ def test_a_check_that_decides_nothing_is_refused(rule: Rule, words: str) -> None
     assert len(raised.value.problems) == 1
     assert words in raised.value.problems[0].message
     assert not BUILTIN.accepts([rule])
+
+
+ATOMS: list[Rule] = [
+    *({"type": "contains", "value": text} for text in ("x", "xy", "XY")),
+    *({"type": "contains", "value": text, "caseSensitive": True} for text in ("x", "XY")),
+    *({"type": name, "values": ["x", "9"]} for name in ("contains_any", "contains_all")),
+    *({"type": "min_length", "chars": chars} for chars in (1, 3, 9)),
+    *({"type": "equals", "value": value} for value in ("xy", "XY", 1, 1.0, True, [1])),
+    *({"type": name, "count": count} for name in ("min_results", "max_results") for count in (1, 2, 3)),
+    *(path("$[*]", **operators) for operators in ({}, {"exists": False}, {"count": 1}, {"gt": 1})),
+    *(
+        {"type": name, "threshold": value}
+        for name in ("confidence_above", "confidence_below")
+        for value in (5, 50)
+    ),
+    *({"type": "max_latency_ms", "ms": ms} for ms in (5, 10)),
+    *(
+        {"type": "has_code_block", **given}
+        for given in ({}, {"language": "type"}, {"language": "typescript"})
+    ),
+    *({"type": name} for name in ("is_error", "not_error", "has_citation")),
+    {"type": "is_error", "contains": "xy"},
+]
+TEXTS = (
+    *(
+        "",
+        "x",
+        "X",
+        "xy",
+        "XY",
+        "1",
+        "true",
+        "9 x",
+        "[]",
+        "[1]",
+        "[1, 2]",
+        "[1, 2, 3]",
+        "[2, 3]",
+        "a long text",
+    ),
+    *(
+        '"confidence": 1',
+        '"confidence": 20',
+        '"confidence": 90',
+        "```\na```",
+        "```type\na```",
+        "```typescript\na```",
+    ),
+)
+ANSWERS = [
+    Response(text, is_error=is_error, latency_ms=latency)
+    for text in TEXTS
+    for is_error in (False, True)
+    for latency in (5, 7, 20)
+]
+
+
+def drawn(chance: Random, depth: int) -> Rule:
+    if depth == 0 or chance.random() < 0.2:
+        rule = chance.choice(ATOMS)
+        return {"not": rule} if chance.random() < 0.5 else rule
+    return {
+        chance.choice(["any_of", "all_of"]): [drawn(chance, depth - 1) for _ in range(chance.randint(2, 3))]
+    }
+
+
+def groups_in(rule: Rule) -> Iterator[Rule]:
+    for name in rule.keys() & {"any_of", "all_of"}:
+        yield rule
+        for part in rule[name]:
+            yield from groups_in(part)
+
+
+def test_a_group_is_refused_only_if_no_answer_tells_that_it_decides_something() -> None:
+    atoms = [BUILTIN.parse(rule) for rule in ATOMS]
+    verdicts = {repr(one.rule): [one.verdict(answer) for answer in ANSWERS] for one in atoms}
+
+    def outcomes(rule: Rule) -> list[bool | None]:
+        """For each answer: whether the rule holds; None where a check of it has no evidence."""
+        if "not" in rule:
+            return [None if held is None else not held for held in outcomes(rule["not"])]
+        if "type" in rule:
+            found = verdicts[repr(BUILTIN.parse(rule).rule)]
+            return [
+                None if one.unjudged or one.status == "inconclusive" else one.status == "passed"
+                for one in found
+            ]
+        ((name, parts),) = rule.items()
+        combined = any if name == "any_of" else all
+        return [None if None in held else combined(held) for held in zip(*map(outcomes, parts), strict=True)]
+
+    chance = Random(11)
+    refused = 0
+    for rule in [drawn(chance, 2) for _ in range(2000)]:
+        if BUILTIN.accepts([rule]):
+            continue
+        refused += 1
+        assert any(len(set(outcomes(group)) - {None}) < 2 for group in groups_in(rule)), rule
+    assert refused > 100
 
 
 MATCHES_SOME = [
@@ -194,6 +335,21 @@ DECIDES: list[Rule] = [
     *map(regex, MATCHES_SOME),
     *map(schema, FITS_SOME),
     {"any_of": [CONTAINS, {"type": "has_citation"}]},
+    {"any_of": [LONG, {"not": {"type": "min_length", "chars": 5}}]},
+    {"any_of": [XY, {"not": X}]},
+    {"any_of": [EXACTLY_XY, {"not": XY}]},
+    {"any_of": [X, {"not": {**X, "value": "${x}"}}]},
+    {"any_of": [{"not": {"type": "equals", "value": one}} for one in ("a", "${a}")]},
+    {"any_of": [{"not": {"type": "equals", "value": one}} for one in (1, 1.0)]},
+    {"any_of": [{"type": "equals", "value": one} for one in (1, 10**400)]},
+    {"any_of": [{"type": "min_results", "count": 5}, {"type": "max_results", "count": 3}]},
+    {"any_of": [{"type": "min_results", "count": 4}, {"type": "max_results", "count": 3, "path": "$.a"}]},
+    {"any_of": [{"type": "contains_any", "values": ["z", "xy"]}, {"not": X}]},
+    {"any_of": [path(equals=5), path(exists=False)]},
+    {"any_of": [path(gt=5), path(lte=5)]},
+    {"any_of": [{"all_of": [X, LONG]}, {"all_of": [{"not": X}, {"not": LONG}]}]},
+    {"any_of": [{"type": "contains", "value": f"w{number}"} for number in range(3000)]},
+    {"any_of": [{"all_of": [{**X, "value": f"w{n}"}, {"not": {**X, "value": f"v{n}"}}]} for n in range(60)]},
     {"any_of": [CONTAINS, {"all_of": [{"not": CONTAINS}, {"type": "has_citation"}]}]},
     {"any_of": [{"type": "is_error", "contains": "x"}, {"type": "not_error"}]},
 ]  # fmt: skip

@@ -11,11 +11,12 @@ from typing import Annotated
 
 from pytest_mcpeval.servers.response import Response
 
+from .claims import MOST, Fact, opposite
 from .javascript_regex import compile_pattern, found_in
 from .metadata import METADATA_TAG, trimmed
 from .parameters import NoParameters, Number, Parameters, above, at_most
 from .registry import check_type
-from .verdict import Verdict, inconclusive, judged, shortened
+from .verdict import JudgementError, Verdict, inconclusive, judged, shortened
 
 CITATION = r"\[Source\s*\d+\]|\[\d+\]"
 HIGHEST_CONFIDENCE = 100
@@ -23,7 +24,11 @@ NUMBER = r'"{key}":\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)'
 
 
 class MinLength(Parameters):
-    chars: Annotated[int, above(0, "every answer would pass; say 1 or more")]
+    chars: Annotated[
+        int,
+        above(0, "every answer would pass; say 1 or more"),
+        at_most(MOST, "no answer is so long, so none would pass; say less"),
+    ]
 
 
 class AtLeast(Parameters):
@@ -43,10 +48,14 @@ class Below(Parameters):
 
 
 class SourcesCount(Parameters):
-    min: Annotated[int, above(0, "every answer would pass; say 1 or more")]
+    min: Annotated[
+        int,
+        above(0, "every answer would pass; say 1 or more"),
+        at_most(MOST, "no answer has so many sources, so none would pass; say less"),
+    ]
 
 
-@check_type("min_length", MinLength)
+@check_type("min_length", MinLength, claim=lambda given: Fact("length", "at least", given.chars))
 def min_length(parameters: MinLength, response: Response) -> Verdict:
     """The answer has at least `chars` characters, without its metadata block and surrounding white space.
 
@@ -69,7 +78,7 @@ def has_citation(parameters: NoParameters, response: Response) -> Verdict:
     )
 
 
-@check_type("confidence_above", AtLeast)
+@check_type("confidence_above", AtLeast, claim=lambda given: Fact("confidence", "at least", given.threshold))
 def confidence_above(parameters: AtLeast, response: Response) -> Verdict:
     """The reported confidence is `threshold` or higher.
 
@@ -80,7 +89,11 @@ def confidence_above(parameters: AtLeast, response: Response) -> Verdict:
     return _at_least("confidence", reported, parameters.threshold, {"confidence": reported or 0})
 
 
-@check_type("confidence_below", Below)
+@check_type(
+    "confidence_below",
+    Below,
+    claim=lambda given: opposite(Fact("confidence", "at least", given.threshold)),
+)
 def confidence_below(parameters: Below, response: Response) -> Verdict:
     """The reported confidence is lower than `threshold`.
 
@@ -94,7 +107,7 @@ def confidence_below(parameters: Below, response: Response) -> Verdict:
     return judged(below, message, {"confidence": reported})
 
 
-@check_type("sources_count", SourcesCount)
+@check_type("sources_count", SourcesCount, claim=lambda given: Fact("sources", "at least", given.min))
 def sources_count(parameters: SourcesCount, response: Response) -> Verdict:
     """The answer reports `min` sources or more.
 
@@ -108,7 +121,7 @@ def reported_number(text: str, key: str) -> Number | None:
     """The number after the first ``"key":`` that has one, or None.
 
     Raises:
-        ValueError: The number is too large.
+        JudgementError: The number is too large.
     """
     match = found_in(compile_pattern(NUMBER.format(key=key), ignore_case=False), text)
     if match is None:
@@ -116,7 +129,7 @@ def reported_number(text: str, key: str) -> Number | None:
     digits = match.groups[1]
     number = int(digits) if digits.isdigit() else float(digits)
     if not math.isfinite(number):
-        raise ValueError(f'"{key}": {digits[:20]} is too large')
+        raise JudgementError(f'"{key}": {digits[:20]} is too large')
     return number
 
 

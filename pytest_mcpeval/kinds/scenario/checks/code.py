@@ -6,6 +6,7 @@ import re
 
 from pytest_mcpeval.servers.response import Response
 
+from .claims import Fact
 from .javascript_regex import compile_pattern, found_in
 from .parameters import Parameters, Text
 from .registry import check_type
@@ -38,7 +39,11 @@ class HasImport(Parameters):
     module: Text
 
 
-@check_type("has_code_block", HasCodeBlock)
+@check_type(
+    "has_code_block",
+    HasCodeBlock,
+    claim=lambda given: Fact("code block", "has", f"```{(given.language or '').lower()}"),
+)
 def has_code_block(parameters: HasCodeBlock, response: Response) -> Verdict:
     """The text has a fenced code block, of `language` when given.
 

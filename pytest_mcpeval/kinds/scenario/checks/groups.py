@@ -39,7 +39,7 @@ def _all(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _undecided(verdicts: Sequence[Verdict]) -> Verdict | None:
     open_ones = [verdict for verdict in verdicts if verdict.unjudged or verdict.status == "inconclusive"]
-    return max(open_ones, key=lambda verdict: verdict.unjudged, default=None)
+    return max(open_ones, key=lambda verdict: (verdict.broke, verdict.unjudged), default=None)
 
 
 def _messages(verdicts: Sequence[Verdict]) -> str:

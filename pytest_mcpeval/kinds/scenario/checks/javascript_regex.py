@@ -68,6 +68,10 @@ LATER_FOLDINGS = {"\ufb05": "\ufb06", "\u1fd3": "\u0390", "\u1fe3": "\u03b0"}
 CASELESS_FROM = 0x20000
 
 
+class SearchTimeoutError(TimeoutError):
+    """A search in an answer took too long."""
+
+
 class PatternError(ValueError):
     """A regular expression that does not compile; the message has the position in it."""
 
@@ -118,13 +122,13 @@ def found_in(pattern: CompiledPattern, text: str) -> Match | None:
     """The first match.
 
     Raises:
-        TimeoutError: The search took longer than `TIMEOUT_SECONDS`.
+        SearchTimeoutError: The search took longer than `TIMEOUT_SECONDS`.
     """
     searched = _canonical_text(text, pattern.folds) if pattern.folds else text
     try:
         match = pattern.rewritten.search(searched, timeout=TIMEOUT_SECONDS)
     except TimeoutError:
-        raise TimeoutError(f"the regular expression timed out after {TIMEOUT_SECONDS:g} s") from None
+        raise SearchTimeoutError(f"the regular expression timed out after {TIMEOUT_SECONDS:g} s") from None
     if match is None:
         return None
     return Match(match.start(), tuple(text[slice(*match.span(n))] for n in range(match.re.groups + 1)))

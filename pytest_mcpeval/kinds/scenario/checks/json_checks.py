@@ -11,15 +11,16 @@ from pydantic import AfterValidator, Field, model_validator
 
 from pytest_mcpeval.servers.response import Response
 
+from .claims import MOST, Claim, Combined, Fact, fact, opposite, text_has
 from .json_values import PathText, Source, compile_path, json_at, json_equal, json_of, nodes, shown
 from .metadata import trimmed
 from .operators import CASE_SENSITIVE, OPERATORS, is_number
-from .parameters import Parameters, above
+from .parameters import Parameters, above, at_most
 from .registry import check_type
 from .text import Pattern
 from .verdict import Verdict, failed, judged, passed, quoted, shortened
 
-Size = Annotated[int, Field(ge=0)]
+Size = Annotated[int, Field(ge=0), at_most(MOST, "nothing is so long; say less")]
 JsonType = Literal["string", "number", "integer", "boolean", "array", "object", "null"]
 Node = tuple[str, Any]
 LENGTHS = (("min_length", "max_length"), ("min_length", "length"), ("length", "max_length"))
@@ -58,7 +59,7 @@ class JsonPathCheck(Parameters):
     in_: list[Any] | None = Field(None, alias="in", min_length=1)
     value_type: JsonType | None = None
     length: Size | None = None
-    min_length: Annotated[int, above(0, "everything with a length would pass; say 1 or more")] | None = None
+    min_length: Annotated[Size, above(0, "everything with a length would pass; say 1 or more")] | None = None
     max_length: Size | None = None
 
     @model_validator(mode="after")
@@ -84,6 +85,8 @@ class JsonPathCheck(Parameters):
         most = 1 if compile_path(self.path).singular_query() else inf
         if self.path == "$" and (not self.exists or self.count == 0):
             yield "path: $ is the JSON itself, which is always there; say another path"
+        if self.count == 0 and self.operators():
+            yield "count: 0 leaves nothing to compare; remove it or the other operators"
         if self.count is not None and self.count > most:
             yield f"count: {self.count} is more than the one value that {self.path} can select"
         for lower, upper in (("gt", "lt"), ("gt", "lte"), ("gte", "lt"), ("gte", "lte"), *LENGTHS):
@@ -105,7 +108,32 @@ class JsonPathCheck(Parameters):
         return {name: getattr(self, name) for name in OPERATORS if name in self.model_fields_set}
 
 
-@check_type("equals", Equals)
+def _equal(given: Equals) -> Claim:
+    if isinstance(given.value, str) and given.path is None and given.source != "structured":
+        text = trimmed(given.value)
+        return Combined("all_of", (Fact("whole text", "is", text), text_has(text, case_sensitive=True)))
+    if isinstance(given.value, (list, dict)):
+        return fact(repr(given))
+    # 1 and 1.0 are the same number, and true is none.
+    value = given.value if is_number(given.value) else json.dumps(given.value, default=repr)
+    return Fact(f"all values at {given.path} in {given.source}", "is", value)
+
+
+def _selected(given: JsonPathCheck) -> Claim:
+    def at_least(count: int) -> Claim:
+        return Fact(f"values at {given.path} in {given.source}", "at least", count)
+
+    if not given.exists or given.count == 0:
+        return opposite(at_least(1))
+    claims = [at_least(given.count or 1)]
+    if given.count is not None:
+        claims.append(opposite(at_least(given.count + 1)))
+    if given.operators():
+        claims.append(fact(repr(given)))
+    return Combined("all_of", tuple(claims))
+
+
+@check_type("equals", Equals, claim=_equal)
 def equals(parameters: Equals, response: Response) -> Verdict:
     """The response is exactly `value`.
 
@@ -124,7 +152,7 @@ def equals(parameters: Equals, response: Response) -> Verdict:
     return judged(same, f"equals {shown(found)}" if same else f"{shown(found)} is not {shown(expected)}")
 
 
-@check_type("json_path", JsonPathCheck)
+@check_type("json_path", JsonPathCheck, claim=_selected)
 def json_path(parameters: JsonPathCheck, response: Response) -> Verdict:
     """The values that `path` (JSONPath, RFC 9535) selects in the JSON of the response satisfy all operators.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from math import inf, nextafter
 from typing import Annotated
 
 from pydantic import Field
 
 from pytest_mcpeval.servers.response import Response
 
-from .parameters import NoParameters, Number, Parameters, Text
-from .registry import check_type
+from .claims import MOST, Claim, Combined, Fact, fact, opposite, text_has
+from .parameters import NoParameters, Number, Parameters, SpecProblem, Text, at_most
+from .registry import CheckSpecError, check_type
 from .verdict import Verdict, failed, judged, passed, quoted
 
 
@@ -18,10 +20,25 @@ class IsError(Parameters):
 
 
 class MaxLatency(Parameters):
-    ms: Annotated[Number, Field(gt=0)]
+    ms: Annotated[
+        Number, Field(gt=0), at_most(MOST, "no call takes so long, so every answer would pass; say less")
+    ]
 
 
-@check_type("is_error", IsError)
+def _error(given: IsError) -> Claim:
+    error = fact("tool error")
+    return Combined("all_of", (error, text_has(given.contains))) if given.contains else error
+
+
+def no_less_than_limit(latency: float, limit: float) -> str:
+    """Why a latency limit decides nothing: after the time limit of the call, there is no answer to judge."""
+    return (
+        f"{latency:g} ms is no less than the time limit of the call, {limit:g} ms, so every answer would "
+        "pass; say less, or raise `timeout`"
+    )
+
+
+@check_type("is_error", IsError, claim=_error)
 def is_error(parameters: IsError, response: Response) -> Verdict:
     """The tool reports an error; its text contains `contains` when given, in upper or lower case.
 
@@ -37,7 +54,7 @@ def is_error(parameters: IsError, response: Response) -> Verdict:
     return failed(f"tool error without {quoted(wanted)}: {quoted(response.text)}")
 
 
-@check_type("not_error", NoParameters)
+@check_type("not_error", NoParameters, claim=lambda _: opposite(fact("tool error")))
 def not_error(parameters: NoParameters, response: Response) -> Verdict:
     """The tool reports no error."""
     if response.is_error:
@@ -45,9 +62,17 @@ def not_error(parameters: NoParameters, response: Response) -> Verdict:
     return passed("no tool error")
 
 
-@check_type("max_latency_ms", MaxLatency, timed=True)
+@check_type(
+    "max_latency_ms",
+    MaxLatency,
+    timed=True,
+    claim=lambda given: opposite(Fact("latency", "at least", nextafter(given.ms, inf))),
+)
 def max_latency_ms(parameters: MaxLatency, response: Response) -> Verdict:
     """The answer came within `ms` milliseconds."""
+    limit = response.time_limit_ms
+    if limit is not None and parameters.ms >= limit:
+        raise CheckSpecError([SpecProblem((), no_less_than_limit(parameters.ms, limit))])
     latency = response.latency_ms
     fast = latency <= parameters.ms
     message = f"latency {latency:.0f} ms {'≤' if fast else '>'} {parameters.ms} ms"

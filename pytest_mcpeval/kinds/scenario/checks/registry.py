@@ -15,8 +15,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
 
+from .claims import Claim, Combined, decides_nothing, fact
+from .javascript_regex import SearchTimeoutError
 from .parameters import Later, SpecProblem, canonical_keys, did_you_mean, never, problems_of
-from .verdict import JudgementError, Verdict, shortened, unjudged
+from .verdict import JudgementError, Verdict, broken, shortened, unjudged
 
 P = TypeVar("P", bound=BaseModel)
 Judge = Callable[[Response], Verdict]
@@ -52,7 +54,8 @@ class CheckType:
     """One kind of requirement: its name in data files, its keys, and the function that judges a response.
 
     The first line of ``description`` says what the check requires. ``timed``: it measures time, so that its
-    message differs from run to run.
+    message differs from run to run. ``claim`` makes of the parameters what the check claims of an answer, in
+    facts that other checks know as well; None: no other check implies or excludes it.
     """
 
     name: str
@@ -60,6 +63,7 @@ class CheckType:
     judge: Callable[[Any, Response], Verdict]
     description: str
     timed: bool = False
+    claim: Callable[[Any], Claim] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ class ParsedCheck:
     """A rule that was found valid. ``rule`` is plain data with the keys in their canonical spelling.
 
     ``parse`` makes a check of such a rule with other values, where the rule alone does not say how it is
-    judged; None: the registry does. ``timed``: it, or one inside it, measures time.
+    judged; None: the registry does. ``timed``: it, or one inside it, measures time. ``claims`` makes
+    what a check that is no group claims of an answer.
     """
 
     rule: Mapping[str, Any]
@@ -88,36 +93,52 @@ class ParsedCheck:
     children: tuple[ParsedCheck, ...] = ()
     parse: Callable[[Mapping[str, Any]], ParsedCheck] | None = None
     timed: bool = False
+    claims: Callable[[], Claim] | None = None
 
     @property
     def name(self) -> str:
         """The type of the rule, such as ``contains``."""
         return str(self.rule["type"])
 
+    @property
+    def claim(self) -> Claim:
+        """What the check claims of an answer."""
+        if self.claims is not None:
+            return self.claims()
+        if self.name in ("not", "any_of", "all_of"):
+            return Combined(self.name, tuple(child.claim for child in self.children))
+        return fact(repr(self.rule))
+
     def verdict(self, response: Response) -> Verdict:
-        """What the judge says; an exception inside it is a failure, never raised."""
+        """What the judge says; an exception inside it is a failure of the check, never raised."""
         try:
             found = self.judge(response)
             json.dumps(found.details, allow_nan=False)
-        except (JudgementError, TimeoutError) as error:
+        except (JudgementError, SearchTimeoutError) as error:
             return unjudged(str(error))
+        except CheckSpecError as error:
+            return broken(str(error))
         except Exception as error:
-            reason = shortened(f"{type(error).__name__}: {error}", 200)
-            return unjudged(f"the check {self.name} broke: {reason}")
+            return broken(
+                f"the check {self.name} broke: {shortened(f'{type(error).__name__}: {error}', 200)}"
+            )
         return found
 
     def evaluate(self, response: Response) -> Check:
         """The requirement, evaluated over one response."""
         found = self.verdict(response)
-        return Check(self.rule, found.status, found.message, found.details, timed=self.timed)
+        return Check(
+            self.rule, found.status, found.message, found.details, timed=self.timed, broke=found.broke
+        )
 
 
 def check_type(
-    name: str, parameters: type[P], *, timed: bool = False
+    name: str, parameters: type[P], *, timed: bool = False, claim: Callable[[P], Claim] | None = None
 ) -> Callable[[Callable[[P, Response], Verdict]], CheckType]:
     """Make a judge ``(parameters, response) -> Verdict`` a check type, described by its docstring.
 
-    ``timed`` says that it measures time: reports keep what it says apart.
+    ``timed`` says that it measures time: reports keep what it says apart. ``claim`` says what the check
+    claims of an answer: see `CheckType`.
 
     Raises:
         ValueError: The judge has no docstring.
@@ -126,7 +147,7 @@ def check_type(
     def make(judge: Callable[[P, Response], Verdict]) -> CheckType:
         if not judge.__doc__ and sys.flags.optimize < 2:  # PYTHONOPTIMIZE=2 takes docstrings away.
             raise ValueError(f"the judge of check {name} needs a docstring that says what it requires")
-        return CheckType(name, parameters, judge, cleandoc(judge.__doc__ or ""), timed)
+        return CheckType(name, parameters, judge, cleandoc(judge.__doc__ or ""), timed, claim)
 
     return make
 
@@ -246,11 +267,12 @@ class CheckRegistry:
         )
         children = [self._parse(one, place, problems, later) for place, one in places]
         valid = [child for child in children if child is not None]
-        if group.key == "checks" and _contradict(group.name, valid):
-            holds = "one of them always holds" if group.name == "any_of" else "they can never hold together"
-            message = f"{group.name} has a check and its opposite, of which {holds}; remove one"
-            problems.append(SpecProblem((*at, key), message))
-        return _grouped(group, valid) if len(valid) == len(children) else None
+        if len(valid) < len(children):
+            return None
+        grouped = _grouped(group, valid)
+        if group.key == "checks" and (problem := decides_nothing(grouped.claim)) is not None:
+            problems.append(SpecProblem((*at, key), f"{problem}; remove one"))
+        return grouped
 
     def _unknown(self, rule: Mapping[str, Any], at: Path) -> SpecProblem:
         if "type" in rule:
@@ -294,28 +316,11 @@ def _parse_single(
             return ParsedCheck(canonical, lambda _: unjudged(f"no check without captured values: {message}"))
         problems += [SpecProblem((*at, *path), message) for path, message in wrong]
         return None
-    return ParsedCheck(canonical, partial(found.judge, parameters), timed=found.timed)
-
-
-def _contradict(name: str, children: Iterable[ParsedCheck]) -> bool:
-    """Whether one of these checks, or of those in groups of the same name, is the opposite of another."""
-    stated, denied = set[str](), set[str]()
-    open_ones = list(children)
-    while open_ones:
-        check, negated = open_ones.pop(), False
-        while check.name == "not":
-            check, negated = check.children[0], not negated
-        if check.name == name and not negated:
-            open_ones += check.children
-            continue
-        rule = {key: value for key, value in check.rule.items() if (key, value) != ("caseSensitive", False)}
-        if rule == {"type": "not_error"}:
-            rule, negated = {"type": "is_error"}, not negated
-        said = json.dumps(rule, sort_keys=True, default=repr)
-        if check.name.startswith("contains") and "caseSensitive" not in rule:
-            said = said.lower()
-        (denied if negated else stated).add(said)
-    return not stated.isdisjoint(denied)
+    # A model shows all its keys, those that were not given as well.
+    claims = (
+        partial(found.claim, parameters) if found.claim else partial(fact, f"{found.name} {parameters!r}")
+    )
+    return ParsedCheck(canonical, partial(found.judge, parameters), timed=found.timed, claims=claims)
 
 
 def _grouped(group: CheckGroup, children: list[ParsedCheck]) -> ParsedCheck:

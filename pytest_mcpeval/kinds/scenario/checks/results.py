@@ -9,8 +9,9 @@ from pydantic import Field
 
 from pytest_mcpeval.servers.response import Response
 
+from .claims import MOST, Fact, opposite
 from .json_values import PathText, Source, compile_path, json_at, nodes
-from .parameters import Parameters, above
+from .parameters import Parameters, above, at_most
 from .registry import check_type
 from .verdict import JudgementError, Verdict, inconclusive, judged
 
@@ -19,18 +20,26 @@ RECOVERY = "name the list with path, such as path: $.results"
 
 
 class MinResults(Parameters):
-    count: Annotated[int, above(0, "every list would pass; say 1 or more")]
+    count: Annotated[
+        int,
+        above(0, "every list would pass; say 1 or more"),
+        at_most(MOST, "no list is so long, so none would pass; say less"),
+    ]
     path: PathText | None = None
     source: Source | None = None
 
 
 class MaxResults(Parameters):
-    count: Annotated[int, Field(ge=0)]
+    count: Annotated[int, Field(ge=0), at_most(MOST, "no list is so long, so every one would pass; say less")]
     path: PathText | None = None
     source: Source | None = None
 
 
-@check_type("min_results", MinResults)
+def _at_least(given: MinResults | MaxResults, count: int) -> Fact:
+    return Fact(f"results at {given.path} in {given.source}", "at least", count)
+
+
+@check_type("min_results", MinResults, claim=lambda given: _at_least(given, given.count))
 def min_results(parameters: MinResults, response: Response) -> Verdict:
     """The response lists `count` results or more.
 
@@ -45,7 +54,7 @@ def min_results(parameters: MinResults, response: Response) -> Verdict:
     return judged(enough, f"{found} results {'≥' if enough else '<'} {parameters.count}", {"results": found})
 
 
-@check_type("max_results", MaxResults)
+@check_type("max_results", MaxResults, claim=lambda given: opposite(_at_least(given, given.count + 1)))
 def max_results(parameters: MaxResults, response: Response) -> Verdict:
     """The response lists `count` results or fewer; results are found as by `min_results`."""
     found = _count(parameters, response)

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from pytest_mcpeval.servers.response import Response
 
+from .claims import Combined, text_has
 from .javascript_regex import compile_pattern, found_in
 from .parameters import IsPattern, Parameters, Text, Texts
 from .registry import check_type
@@ -41,7 +42,7 @@ class MatchesRegex(Parameters):
     case_sensitive: bool = False
 
 
-@check_type("contains", Contains)
+@check_type("contains", Contains, claim=lambda given: text_has(given.value, given.case_sensitive))
 def contains(parameters: Contains, response: Response) -> Verdict:
     """The text contains `value`.
 
@@ -54,7 +55,9 @@ def contains(parameters: Contains, response: Response) -> Verdict:
     return judged(found, f"{'contains' if found else 'missing'} {quoted(parameters.value)}")
 
 
-@check_type("contains_any", Values)
+@check_type(
+    "contains_any", Values, claim=lambda given: Combined("any_of", tuple(map(text_has, given.values)))
+)
 def contains_any(parameters: Values, response: Response) -> Verdict:
     """The text contains at least one of `values`, in upper or lower case."""
     text = response.text.lower()
@@ -64,7 +67,9 @@ def contains_any(parameters: Values, response: Response) -> Verdict:
     return passed(f"contains {quoted(found)}")
 
 
-@check_type("contains_all", Values)
+@check_type(
+    "contains_all", Values, claim=lambda given: Combined("all_of", tuple(map(text_has, given.values)))
+)
 def contains_all(parameters: Values, response: Response) -> Verdict:
     """The text contains every one of `values`, in upper or lower case."""
     text = response.text.lower()

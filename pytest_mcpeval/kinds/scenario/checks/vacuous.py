@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from .claims import MOST
 from .javascript_regex import compile_pattern, found_in
 
 PROBES = (
@@ -197,6 +198,8 @@ def _fits_limit(
 ) -> Types:
     """The types of which every value fits a keyword that limits some."""
     if keyword == "pattern" and isinstance(value, str) and pattern_problem(value) is not None:
+        return ALL
+    if keyword in ("maxLength", "maxItems", "maxProperties") and value >= MOST:
         return ALL
     if keyword in LIMITED:
         return ALL - LIMITED[keyword]

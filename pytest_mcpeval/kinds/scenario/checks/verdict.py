@@ -16,13 +16,15 @@ class Verdict:
     """Whether a requirement holds, why, and what was measured.
 
     ``unjudged`` marks a failure that says nothing about the requirement itself, such as a regular expression
-    that ran out of time: turning it round with ``not`` must not make it a pass.
+    that ran out of time: turning it round with ``not`` must not make it a pass. ``broke`` marks one of which
+    the answer is not the cause, but the check: that is no verdict on the target.
     """
 
     status: CheckStatus
     message: str
     details: Mapping[str, Any] | None = None
     unjudged: bool = False
+    broke: bool = False
 
 
 class JudgementError(Exception):
@@ -47,6 +49,11 @@ def failed(message: str, details: Mapping[str, Any] | None = None) -> Verdict:
 def unjudged(message: str) -> Verdict:
     """Failed, because the requirement could not be judged; stays failed inside ``not``."""
     return Verdict("failed", message, unjudged=True)
+
+
+def broken(message: str) -> Verdict:
+    """Unjudged, because the check itself is wrong or raised an error; makes the case an error."""
+    return Verdict("failed", message, unjudged=True, broke=True)
 
 
 def inconclusive(message: str, recovery: str) -> Verdict:
