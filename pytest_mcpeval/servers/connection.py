@@ -31,6 +31,8 @@ _TAIL_LINES = 20
 _GRACE_SECONDS = 15.0
 _BLOCKED_SECONDS = 5.0
 """Past its limit, an event loop that has not ended a call by itself is blocked by an in-process server."""
+_UNFINISHED_SECONDS = 1.0
+"""How long a tool of an in-process server may take to end once its call was cancelled."""
 _BLOCKED = "the server blocks its event loop, so that its thread was abandoned"
 
 
@@ -267,6 +269,8 @@ class Connection:
         """Whether the connection has ended within the time."""
         if self._thread.is_blocked:
             return True
+        if self._session.unfinished:
+            seconds = min(seconds, _UNFINISHED_SECONDS)
         try:
             self._kept_open.result(seconds)
         except FutureTimeout:

@@ -11,10 +11,8 @@ import time
 from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
-from typing import Any
 
 from pytest_mcpeval.loading import garbage_collection_paused
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.connection import Connection
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
@@ -23,6 +21,8 @@ from pytest_mcpeval.servers.thread import ConnectionThread
 from pytest_mcpeval.servers.variables import expand
 
 _CLOSE_SECONDS = 12.0
+# Then only in-process servers are left, which may never end.
+_STOP_SECONDS = 2.0
 
 
 class Connections:
@@ -108,11 +108,10 @@ class Connections:
         _require_directory(expanded)
         thread = self._connection_thread(definition if definition.transport == "module" else None)
         files = self._files(definition.name) if definition.transport == "stdio" else None
-        in_process = _load(expanded) if definition.transport == "module" else None
         with garbage_collection_paused():
             from pytest_mcpeval.servers.session import Session
 
-        session = Session(expanded, definition.url, files, in_process)
+        session = Session(expanded, definition.url, files)
         connection = Connection(definition, session, thread)
         with self._lock:
             self._opened = [opened for opened in self._opened if not opened.wait_closed(0)]
@@ -150,8 +149,9 @@ class Connections:
         deadline = time.monotonic() + _CLOSE_SECONDS
         for connection in opened:
             connection.wait_closed(max(0.0, deadline - time.monotonic()))
+        deadline = time.monotonic() + _STOP_SECONDS
         for thread in threads:
-            thread.stop()
+            thread.stop(max(0.0, deadline - time.monotonic()))
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -169,13 +169,3 @@ def _require_directory(definition: ServerDefinition) -> None:
             f"its working directory does not exist: {definition.cwd}",
             origin=definition.origin,
         )
-
-
-def _load(definition: ServerDefinition) -> Any:
-    from pytest_mcpeval.servers.modules import load_server
-
-    try:
-        return load_server(definition)
-    except ServerStartError as error:
-        error.reason = redactor.text(error.reason)
-        raise

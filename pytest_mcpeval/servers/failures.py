@@ -16,6 +16,7 @@ from pytest_mcpeval.servers.causes import plain_words, root_cause
 from pytest_mcpeval.servers.definitions import public_url
 from pytest_mcpeval.servers.errors import CallError, ServerStartError
 from pytest_mcpeval.servers.exchange import Exchange
+from pytest_mcpeval.servers.modules import described, place_of_thread
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.processes import Ending
@@ -32,6 +33,10 @@ class HandshakeTimeoutError(Exception):
     """The server did not complete the handshake in time."""
 
 
+class InProcessCrashError(Exception):
+    """A server of this process raised, as the cause, what would have ended a process of its own."""
+
+
 async def call_error(
     session: Session, error: Exception, exchange: Exchange, what: str, seconds: float, timeout: float
 ) -> CallError:
@@ -39,9 +44,14 @@ async def call_error(
 
     ``what`` names the call, ``seconds`` is how long it took, ``timeout`` its limit.
     """
+    if isinstance(error, InProcessCrashError):
+        session.dead = True
+        session.stop()
+        assert error.__cause__ is not None
+        return CallError("crashed", f"the server crashed during {what}: {described(error.__cause__)}")
     if exchange.failed:
         return _http_error(session, error, exchange)
-    is_rejection = isinstance(error, MCPError) and _is_rejection(session, error, exchange)
+    is_rejection = isinstance(error, MCPError) and await _is_rejection(session, error, exchange)
     if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED and not is_rejection:
         session.dead = True
         return await _broken(session, what)
@@ -59,14 +69,16 @@ async def call_error(
     return CallError("connection", f"{what} failed: {plain_words(error)}")
 
 
-def _is_rejection(session: Session, error: MCPError, exchange: Exchange) -> bool:
+async def _is_rejection(session: Session, error: MCPError, exchange: Exchange) -> bool:
     """Whether the error is one that the server sent, and not one that mcp made.
 
     The code does not tell: any server may use those that mcp uses for its own.
     """
     transport = session.definition.transport
     if transport == "module":
-        return not session.dead
+        # What ends a connection is known to its calls before it is known to the session.
+        closed = error.code == types.CONNECTION_CLOSED
+        return not session.dead and (not closed or await session.answers(_ENDING_SECONDS))
     if transport != "http":
         return exchange.turned_down
     if exchange.has_events:
@@ -131,7 +143,12 @@ def start_error(session: Session, error: BaseException, ending: Ending | None) -
 
 
 def _start_reason(session: Session, error: BaseException, ending: Ending | None) -> str:
+    if isinstance(error, ServerStartError):
+        return error.reason
     exchange, limit = session.exchange, session.definition.start_timeout
+    if isinstance(error, HandshakeTimeoutError) and session.importer is not None:
+        place = place_of_thread(session.importer)
+        return f"its module was not imported within {limit:g} s (start_timeout){place}"
     if isinstance(error, HandshakeTimeoutError) and not exchange.failed:
         return f"no answer to the MCP handshake within {limit:g} s (start_timeout)"
     if exchange.failed:

@@ -6,10 +6,12 @@ import importlib
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pytest_mcpeval.servers.causes import root_cause
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerStartError
 
@@ -38,7 +40,7 @@ def imported(target: str, directory: Path | None) -> Any:
     except BaseException as error:
         # `pytest.skip` of a module as well: what is evaluated does not decide that it is not.
         searched = _searched(name, module, error)
-        raise ImportProblem(f"{type(error).__name__}: {error}{_place(error)}{searched}") from error
+        raise ImportProblem(f"{described(error)}{searched}") from error
     if directory is not None:
         _require_own(name, module.__file__, directory)
     return found
@@ -71,6 +73,8 @@ def _require_own(name: str, loaded_from: str | None, directory: Path) -> None:
 def load_server(definition: ServerDefinition) -> Any:
     """The mcp ``Server`` or ``MCPServer`` object, or what the zero-argument callable returns.
 
+    Not for the main thread, where Ctrl-C would look like an error of the module.
+
     Raises:
         ServerStartError: The module cannot be imported, has no such object, or it is no server.
     """
@@ -82,8 +86,8 @@ def load_server(definition: ServerDefinition) -> Any:
             found = found()
     except ImportProblem as error:
         raise _failure(definition, str(error)) from error
-    except Exception as error:
-        raise _failure(definition, f"{type(error).__name__}: {error}{_place(error)}") from error
+    except BaseException as error:
+        raise _failure(definition, described(error)) from error
     if not isinstance(found, MCPServer | Server):
         kind = type(found).__name__
         raise _failure(
@@ -92,11 +96,28 @@ def load_server(definition: ServerDefinition) -> Any:
     return found
 
 
-def _place(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
+def described(error: BaseException) -> str:
+    """What was raised, the first of several, and where."""
+    error = root_cause(error)
+    text = f": {error}" if str(error) else ""
+    return f"{type(error).__name__}{text}{_last_of(traceback.extract_tb(error.__traceback__))}"
+
+
+def _last_of(frames: Iterable[traceback.FrameSummary]) -> str:
     own = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
     return f" (at {own[-1].filename}:{own[-1].lineno})" if own else ""
 
 
+def place_of_thread(thread: int) -> str:
+    """Where a thread is in its import, as the end of a sentence."""
+    frame = sys._current_frames().get(thread)
+    return _last_of(traceback.extract_stack(frame)) if frame else ""
+
+
 def _failure(definition: ServerDefinition, reason: str) -> ServerStartError:
+    if "main thread" in reason or "no current event loop" in reason:
+        reason += (
+            "; a `module` server is imported in a thread of its own: do this below "
+            '`if __name__ == "__main__":`, or give the server a `command`'
+        )
     return ServerStartError(definition.name, reason, command=definition.module, origin=definition.origin)

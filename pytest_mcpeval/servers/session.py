@@ -6,6 +6,7 @@ Imports mcp: import this module only when a connection is opened.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import Future
@@ -23,8 +24,15 @@ from mcp.client.stdio import get_default_environment, stdio_client
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.exchange import Exchange, current_exchange, legacy_sse, streamable_http
-from pytest_mcpeval.servers.failures import HandshakeTimeoutError, call_error, start_error, wait_for_ending
+from pytest_mcpeval.servers.failures import (
+    HandshakeTimeoutError,
+    InProcessCrashError,
+    call_error,
+    start_error,
+    wait_for_ending,
+)
 from pytest_mcpeval.servers.garbage import Garbage
+from pytest_mcpeval.servers.modules import load_server
 from pytest_mcpeval.servers.processes import ProcessFiles, launch
 from pytest_mcpeval.servers.tools import Tool
 from pytest_mcpeval.servers.watching import watched
@@ -53,29 +61,29 @@ class Moment:
 class Session:
     """One client of one server.
 
-    ``definition`` has its variables expanded, ``shown_url`` is its URL before that. ``in_process`` is the
-    server object of a ``module`` definition. ``suspect`` says that the last call went so wrong that the
-    server should be asked for a sign of life; ``dead`` that the session is of no more use, and ``failure``
-    why, if known; ``ended`` that nothing of it is left. ``tools`` are those the server listed last, and
-    ``tools_changed`` says that it announced others since.
+    ``definition`` has its variables expanded, ``shown_url`` is its URL before that. ``importer`` is the
+    thread that imports an in-process server, while it does. ``suspect`` says that the last call went so
+    wrong that the server should be asked for a sign of life; ``dead`` that the session is of no more use, and
+    ``failure`` why, if known; ``ended`` that nothing of it is left. ``unfinished`` counts the calls that an
+    in-process server has not returned from, whether anyone waits or not. ``tools`` are those the server
+    listed last, and ``tools_changed`` says that it announced others since.
     """
 
-    def __init__(
-        self, definition: ServerDefinition, shown_url: str, files: ProcessFiles | None, in_process: Any
-    ) -> None:
+    def __init__(self, definition: ServerDefinition, shown_url: str, files: ProcessFiles | None) -> None:
         self.definition = definition
         self.shown_url = shown_url
         self.files = files
         self.garbage = Garbage()
         self.exchange = Exchange()
+        self.importer: int | None = None
         self.suspect = False
         self.dead = False
         self.failure: BaseException | None = None
+        self.unfinished = 0
         self.client: Client | None = None
         self.tools: tuple[Tool, ...] | None = None
         self.tools_changed = False
         self.listing = anyio.Lock()
-        self._in_process = in_process
         self._connected_at = 0
         self.ended = anyio.Event()
         self._stop = anyio.Event()
@@ -92,7 +100,7 @@ class Session:
         current_exchange.set(self.exchange)
         try:
             await self._stay(ready)
-        except (Exception, BaseExceptionGroup) as error:
+        except (Exception, BaseExceptionGroup, SystemExit, KeyboardInterrupt) as error:
             self.failure = error
             if not ready.done():
                 ending = None if isinstance(error, HandshakeTimeoutError) else await wait_for_ending(self)
@@ -106,7 +114,9 @@ class Session:
         with anyio.CancelScope() as scope:
             scope.deadline = anyio.current_time() + self.definition.start_timeout
             self.exchange.give_up = scope if self.definition.transport == "sse" else None
-            client = Client(self._server(), cache=None, message_handler=self._observe, client_info=_CLIENT)
+            client = Client(
+                await self._server(), cache=None, message_handler=self._observe, client_info=_CLIENT
+            )
             async with client, anyio.create_task_group() as self._tasks:
                 scope.deadline = math.inf
                 self.exchange.give_up = None
@@ -123,14 +133,23 @@ class Session:
             self.tools_changed = True
         await self.garbage.observe(message)
 
-    def _server(self) -> Any:
+    async def _server(self) -> Any:
         definition = self.definition
+        if definition.transport == "module":
+            # In a thread that can be left behind, without a loop: what makes the server may run one itself.
+            return await anyio.to_thread.run_sync(self._load, abandon_on_cancel=True)
         if definition.transport == "stdio":
             assert self.files is not None
             return watched(_stdio(definition, self.files))
         if definition.transport == "http":
             return streamable_http(definition)
-        return watched(legacy_sse(definition)) if definition.transport == "sse" else self._in_process
+        return watched(legacy_sse(definition))
+
+    def _load(self) -> Any:
+        self.importer = threading.get_ident()
+        server = load_server(self.definition)
+        self.importer = None
+        return server
 
     def stop(self) -> None:
         """Let `keep_open` end."""
@@ -230,21 +249,33 @@ class Session:
         session = self.live()
 
         async def run() -> None:
-            with scope:
-                try:
+            try:
+                with scope:
                     outcome.set_result(await send(session))
-                except Exception as error:
-                    outcome.set_exception(error)
-            done.set()
+            except Exception as error:
+                outcome.set_exception(error)
+            except anyio.get_cancelled_exc_class():
+                raise
+            except BaseException as error:
+                crash = InProcessCrashError()
+                crash.__cause__ = error
+                outcome.set_exception(crash)
+            finally:
+                self.unfinished -= 1
+                done.set()
 
         assert self._tasks is not None
+        self.unfinished += 1
         self._tasks.start_soon(run)
         try:
             with anyio.fail_after(timeout):
                 await done.wait()
         finally:
             scope.cancel()
-        return outcome.result(timeout=0)
+        if not outcome.done():
+            self.dead = True
+            raise MCPError(types.CONNECTION_CLOSED, "Connection closed")
+        return outcome.result()
 
 
 @asynccontextmanager

@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
 
 ResultT = TypeVar("ResultT")
-
-_STOP_SECONDS = 5.0
 
 
 class ConnectionThread:
@@ -25,17 +20,30 @@ class ConnectionThread:
 
     def __init__(self) -> None:
         self.is_blocked = False
-        from anyio.from_thread import start_blocking_portal
-
         from pytest_mcpeval.servers.quiet import ThreadFilter
 
-        self._context: AbstractContextManager[BlockingPortal] = start_blocking_portal(
-            name="mcpeval-connections"
+        started: Future[asyncio.AbstractEventLoop] = Future()
+        # A daemon: the process can end while a server blocks it.
+        self._thread = threading.Thread(
+            target=self._run, args=(started,), name="mcpeval-connections", daemon=True
         )
-        self._portal = self._context.__enter__()
-        self._loop = self._portal.call(asyncio.get_running_loop)
-        self._filter = ThreadFilter(self._portal.call(threading.get_ident))
+        self._thread.start()
+        self._loop = started.result()
+        self._filter = ThreadFilter(self._thread.ident or 0)
         self._filter.install()
+
+    @staticmethod
+    def _run(started: Future[asyncio.AbstractEventLoop]) -> None:
+        # An in-process server raised it. asyncio stops for it, but the connection is all that has ended.
+        raised = (SystemExit, KeyboardInterrupt)
+        with suppress(*raised), asyncio.Runner() as runner:
+            loop = runner.get_loop()
+            loop.set_default_executor(_DaemonExecutor())
+            started.set_result(loop)
+            while True:
+                with suppress(*raised):
+                    loop.run_forever()
+                    return
 
     def start(
         self, function: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any
@@ -45,7 +53,6 @@ class ConnectionThread:
         Raises:
             RuntimeError: The thread has ended.
         """
-        # Not the portal's own way: that one waits until the task exists, a second switch of threads per call.
         coroutine = function(*arguments)
         try:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -53,18 +60,32 @@ class ConnectionThread:
             coroutine.close()
             raise
 
-    def stop(self) -> None:
-        """End the thread, unless a blocking tool of an in-process server holds it up."""
-        if self.is_blocked:
-            self._filter.remove()
-            return
-        # Leaving the context joins the thread without a limit; a daemon may wait for that in our place.
-        leaving = threading.Thread(target=self._leave, name="mcpeval-connections-close", daemon=True)
-        leaving.start()
-        leaving.join(_STOP_SECONDS)
+    def stop(self, seconds: float) -> None:
+        """End the thread, and wait for that, unless an in-process server holds it up."""
+        if not self.is_blocked:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(seconds)
         self._filter.remove()
 
-    def _leave(self) -> None:
-        with suppress(RuntimeError):
-            self._portal.call(self._portal.stop, True)
-        self._context.__exit__(None, None, None)
+
+class _DaemonExecutor(ThreadPoolExecutor):
+    """What `asyncio.to_thread` of an in-process server runs on.
+
+    The end of the interpreter waits for the threads of any other executor, also for those that never end.
+    """
+
+    def submit(self, function: Callable[..., ResultT], /, *args: Any, **kwargs: Any) -> Future[ResultT]:
+        """Begin to call the function, in a thread of its own."""
+        future: Future[ResultT] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(function(*args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="mcpeval-to-thread", daemon=True).start()
+        return future

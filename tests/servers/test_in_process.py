@@ -16,9 +16,12 @@ from tests.support import Project, case
 from .conftest import Define
 
 SOURCE = """
+import asyncio
+import sys
 import threading
 import time
 from contextlib import asynccontextmanager
+import pytest
 from mcp.server import MCPServer
 
 server = MCPServer("inside", version="9")
@@ -43,8 +46,47 @@ async def sleeps() -> str:
 def raises() -> str:
     raise ValueError("bad page")
 
+@server.tool()
+async def leaves() -> str:
+    sys.exit(3)
+
+@server.tool()
+def leaves_a_thread() -> str:
+    raise SystemExit("bye")
+
+@server.tool()
+async def interrupts() -> str:
+    raise KeyboardInterrupt
+
+@server.tool()
+async def skips() -> str:
+    pytest.skip("no")
+
+@server.tool()
+async def leaves_a_group() -> str:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(leaves())
+    return ""
+
+@server.tool()
+async def leaves_a_task() -> str:
+    task = asyncio.create_task(leaves())
+    await asyncio.sleep(30)
+    return ""
+
 def make():
+    asyncio.run(asyncio.sleep(0))
     return server
+
+@asynccontextmanager
+async def exits(_):
+    sys.exit(5)
+    yield {}
+
+exiting = MCPServer("exiting", lifespan=exits)
+
+def leaving():
+    sys.exit(6)
 
 @asynccontextmanager
 async def at_start(_):
@@ -113,6 +155,103 @@ def test_a_function_that_fails_names_its_line(
         connections.get(define(module="inside_server:broken"))
     line = SOURCE.splitlines().index('    raise LookupError("no index")') + 1
     assert raised.value.reason == f"LookupError: no index (at {tmp_path / 'inside_server.py'}:{line})"
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("leaves", "SystemExit: 3"),
+        ("leaves_a_thread", "SystemExit: bye"),
+        ("interrupts", "KeyboardInterrupt"),
+        ("skips", "Skipped: no"),
+        ("leaves_a_group", "SystemExit: 3"),
+    ],
+)
+def test_what_would_end_a_process_is_a_crash_of_the_server_alone(
+    connections: Connections, define: Define, tool: str, words: str
+) -> None:
+    other = connections.get(define(module="inside_server:make"))
+    connection = connections.get(define(module="inside_server:server"))
+    with pytest.raises(CallError) as raised:
+        connection.call_tool(tool)
+    assert raised.value.reason == "crashed"
+    assert not raised.value.is_rejection
+    assert raised.value.message.startswith(f"the server crashed during the call of {tool!r}: {words} (at ")
+    again = connections.get(define(module="inside_server:server"))
+    assert again is not connection
+    assert again.call_tool("double", {"value": 3}).text == "6"
+    assert other.call_tool("double", {"value": 2}).text == "4"
+
+
+def test_a_task_of_a_server_that_raises_systemexit_does_not_end_the_loop(
+    connections: Connections, define: Define
+) -> None:
+    connection = connections.get(define(module="inside_server:server"))
+    with pytest.raises(CallError) as raised:
+        connection.call_tool("leaves_a_task", timeout=0.3)
+    assert raised.value.reason == "timeout"
+    assert connection.call_tool("double", {"value": 3}).text == "6"
+
+
+@pytest.mark.parametrize(
+    ("module", "words"), [("exiting", "SystemExit: 5"), ("leaving", "SystemExit: 6 (at ")]
+)
+def test_a_server_that_leaves_while_it_starts_did_not_start(
+    connections: Connections, define: Define, module: str, words: str
+) -> None:
+    with pytest.raises(ServerStartError) as raised:
+        connections.get(define(module=f"inside_server:{module}"))
+    assert raised.value.reason.startswith(words)
+    assert (
+        connections.get(define(module="inside_server:server")).call_tool("double", {"value": 1}).text == "2"
+    )
+
+
+@pytest.mark.parametrize("waiting", ["time.sleep(0.01)", "pass"])
+def test_a_module_that_blocks_while_it_is_imported_meets_the_time_limit(
+    connections: Connections, define: Define, tmp_path: Path, waiting: str
+) -> None:
+    source = "import time\nfrom pathlib import Path\nwhile not Path(__file__).with_name('go').exists():\n    "
+    module = f"endless_{waiting[:4]}"
+    path = tmp_path / f"{module}.py"
+    path.write_text(source + waiting, encoding="utf-8")
+    with pytest.raises(ServerStartError) as raised:
+        connections.get(define(module=f"{module}:server", start_timeout=0.3))
+    (tmp_path / "go").touch()
+    assert raised.value.reason.startswith("its module was not imported within 0.3 s (start_timeout) (at ")
+    connection = connections.get(define(module="inside_server:server"))
+    assert connection.call_tool("double", {"value": 1}).text == "2"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (
+            "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_DFL)",
+            "ValueError: signal only works in main",
+        ),
+        ("import asyncio\nasyncio.get_event_loop()", "RuntimeError: There is no current event loop"),
+    ],
+)
+def test_a_module_that_needs_the_main_thread_is_told_what_to_do(
+    connections: Connections, define: Define, tmp_path: Path, source: str, reason: str
+) -> None:
+    (tmp_path / "needs_main_thread.py").write_text(source, encoding="utf-8")
+    with pytest.raises(ServerStartError) as raised:
+        connections.get(define(module="needs_main_thread:server"))
+    assert raised.value.reason.startswith(reason)
+    assert raised.value.reason.endswith("or give the server a `command`")
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit"])
+def test_a_module_that_leaves_while_it_is_imported(
+    connections: Connections, define: Define, tmp_path: Path, error: str
+) -> None:
+    path = tmp_path / "leaving_module.py"
+    path.write_text(f"raise {error}", encoding="utf-8")
+    with pytest.raises(ServerStartError) as raised:
+        connections.get(define(module="leaving_module:server"))
+    assert raised.value.reason == f"{error} (at {path}:1)"
 
 
 def test_a_blocking_tool_is_left_behind(connections: Connections, define: Define) -> None:
@@ -194,17 +333,27 @@ def test_a_lifespan_that_blocks_at_the_end_is_left_behind(
     connections: Connections, define: Define, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pytest_mcpeval.servers.connections._CLOSE_SECONDS", 0.5)
-    monkeypatch.setattr("pytest_mcpeval.servers.thread._STOP_SECONDS", 0.5)
+    monkeypatch.setattr("pytest_mcpeval.servers.connections._STOP_SECONDS", 0.5)
     connections.get(define(module="inside_server:ending"))
     connections.close()
     sys.modules["inside_server"].released.set()
 
 
 BLOCKING = """
+import asyncio
+import sys
 import time
+from contextlib import asynccontextmanager
 from mcp.server import MCPServer
 
+@asynccontextmanager
+async def ends_never(_):
+    yield {}
+    while True:
+        pass
+
 server = MCPServer("blocking")
+leaving = MCPServer("leaving", lifespan=ends_never)
 
 @server.tool()
 async def spin() -> str:
@@ -215,20 +364,60 @@ async def spin() -> str:
 async def sleep() -> str:
     time.sleep(3600)
     return ""
+
+@server.tool()
+def spin_in_thread() -> str:
+    while True:
+        pass
+
+@server.tool()
+async def sleep_in_thread() -> str:
+    await asyncio.to_thread(time.sleep, 3600)
+    return ""
+
+@leaving.tool()
+async def leave() -> str:
+    sys.exit(3)
 """
 
 
-@pytest.mark.parametrize("tool", ["spin", "sleep"])
-def test_a_run_with_a_server_that_blocks_ends(tmp_path: Path, tool: str) -> None:
+def test_a_run_with_servers_that_block_ends(tmp_path: Path) -> None:
     project = Project.at(tmp_path)
+    project.write("conftest.py", "import pytest_mcpeval.servers.connection as c\nc._BLOCKED_SECONDS = 1.0\n")
     project.write("blocking.py", BLOCKING)
-    servers = {"tiny": {"module": "server:server"}, "bad": {"module": "blocking:server"}}
+    project.write("endless.py", "import time\ntime.sleep(3600)\n")
+    servers = {
+        "tiny": {"module": "server:server"},
+        "endless": {"module": "endless:server", "start_timeout": 0.5},
+        "spin": {"module": "blocking:server"},
+        "sleep": {"module": "blocking:server"},
+        "threads": {"module": "blocking:server"},
+        "leaving": {"module": "blocking:leaving", "start_timeout": 0.5},
+    }
     project.write_json(".mcp.json", {"mcpServers": servers})
-    blocked = [case(f"b{number}", tool, server="bad", timeout=0.5) for number in (1, 2)]
+    asked = {
+        "imported": ("endless", "any"),
+        "again": ("endless", "any"),
+        "spin": ("spin", "spin"),
+        "after-spin": ("spin", "spin"),
+        "sleep": ("sleep", "sleep"),
+        "after-sleep": ("sleep", "sleep"),
+        "thread": ("threads", "spin_in_thread"),
+        "to-thread": ("threads", "sleep_in_thread"),
+        "leave": ("leaving", "leave"),
+        "after-leave": ("leaving", "leave"),
+    }
+    blocked = [case(name, tool, server=server, timeout=0.5) for name, (server, tool) in asked.items()]
     project.suite("a.yaml", *blocked, case("after", server="tiny"))
-    run = project.run("-vv", "datasets", timeout=60)
-    assert run.line_with("datasets/a.yaml::b1 FAILED")
-    assert run.line_with("datasets/a.yaml::b2 ERROR")
-    assert run.line_with("datasets/a.yaml::after PASSED")
+    # A new interpreter: what is left behind must not keep it from ending.
+    run = project.run("--mcpeval-report", "report", timeout=110, columns=200, PYTHONHASHSEED="0")
+    found = {one["id"]: one["outcome"] for one in run.report()["suites"]["datasets/a.yaml"]["cases"]}
+    errors = {"imported", "again", "after-spin", "after-sleep", "after-leave"}
+    assert found == {name: "error" if name in errors else "failed" for name in asked} | {"after": "passed"}
+    assert f"its module was not imported within 0.5 s (start_timeout) (at {tmp_path}/endless.py:2)" in run.out
     assert "no answer within 0.5 s: the server blocks its event loop" in run.out
     assert "it has blocked its event loop before" in run.out
+    assert "the call of 'sleep_in_thread' was not answered within 0.5 s" in run.out
+    assert "the server crashed during the call of 'leave': SystemExit: 3" in run.out
+    assert "no handshake within 0.5 s: the server blocks its event loop" in run.out
+    assert "Event loop is closed" not in run.out + run.err
