@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
@@ -31,6 +31,7 @@ PROJECT_FILE_NAMES = (PROJECT_FILE_NAME, *MISTAKEN_NAMES)
 SHOWN_FILES = 20
 """Of one entry of a ``mcpeval.yaml`` whose files were not collected."""
 SHOWN_PLACES = 10
+KEPT_AWAY = "a conftest.py or a plugin keeps pytest from it"
 ALIKE = 0.85
 """From here on, a name or suffix means another: ``Datasets``, ``dataset``, ``.ymal``; not ``.xml``."""
 
@@ -181,16 +182,20 @@ class Collected:
                 f"looks. Add {key} to testpaths"
             )
         if self.runtime.is_data_file(path):
-            return "a conftest.py or a plugin keeps pytest from it"
+            return KEPT_AWAY
         return (
             "its name says nothing of a data file, and no pattern has a name in it. "
             f"Write a pattern with a name, such as {path.name}"
         )
 
 
-def look_alikes(runtime: Runtime, config: pytest.Config) -> str:
-    """A line on what looks like data in and beside the dataset directories and is not run; or nothing."""
-    found = Counter(_look_alikes(runtime, directories_of(config, runtime.settings.datasets), config))
+def look_alikes(runtime: Runtime, config: pytest.Config, collected: Container[str] | None) -> str:
+    """A line on what looks like data in and beside the dataset directories and is not run; or nothing.
+
+    ``collected`` are the keys of the suites that pytest came by; None: they are not known.
+    """
+    directories = directories_of(config, runtime.settings.datasets)
+    found = Counter(_look_alikes(runtime, directories, config, collected))
     places = [
         f"{place} ({counted(count, 'file')}: {reason})" if place.endswith("/") else f"{place} ({reason})"
         for (place, reason), count in found.items()
@@ -201,7 +206,7 @@ def look_alikes(runtime: Runtime, config: pytest.Config) -> str:
 
 
 def _look_alikes(
-    runtime: Runtime, directories: Sequence[Path], config: pytest.Config
+    runtime: Runtime, directories: Sequence[Path], config: pytest.Config, collected: Container[str] | None
 ) -> Iterator[tuple[str, str]]:
     datasets = [
         path
@@ -227,6 +232,8 @@ def _look_alikes(
         for path in files_below(dataset, lambda inner: inner.name not in ("node_modules", "__pycache__")):
             if not runtime.is_ignored(path) and not runtime.project_files.names(path):
                 yield from _look_alike(runtime, dataset, path, config)
+                if collected is not None and runtime.key(path) not in collected:
+                    yield from _uncollected(runtime, dataset, path, config)
 
 
 def _look_alike(
@@ -244,6 +251,23 @@ def _look_alike(
         yield runtime.key(path), "a link that leads nowhere"
     elif hidden and not (is_environment(hidden[0]) or hidden[0].name.endswith(("_cache", ".git"))):
         yield f"{runtime.key(hidden[0])}/", "pytest's norecursedirs"
+
+
+def _uncollected(
+    runtime: Runtime, dataset: Path, path: Path, config: pytest.Config
+) -> Iterator[tuple[str, str]]:
+    """A data file as any other, of which pytest was kept."""
+    below = [path, *(part for part in path.parents if dataset in (part, *part.parents))]
+    if path.suffix.lower() not in PARSERS or path.name in PROJECT_FILE_NAMES or not path.exists():
+        return
+    if any(is_hidden_by_name(part, config) or is_environment(part) for part in below if part != dataset):
+        return
+    if any(is_ignored_by_option(part, config) for part in (path, *path.parents)):
+        return
+    with suppress(Exception):  # Of what cannot be read, nobody knows that it is a support file.
+        if runtime.suite(path) is None:
+            return
+    yield runtime.key(path), KEPT_AWAY
 
 
 def where_data_files_are(runtime: Runtime) -> str:

@@ -217,7 +217,8 @@ class Reporter:
         if self.evaluation is None:
             self._finish(session, is_complete=False)
         self._write_reports()
-        if session.exitstatus == pytest.ExitCode.OK and (self._is_red() or self._unwritten):
+        undecided = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if session.exitstatus in undecided and (self._is_red() or self._unwritten):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.runtime.settings.shard:
             # There are more shards than tests.
@@ -243,16 +244,19 @@ class Reporter:
             lost_worker=self._worker_died and self._lacks_cases(),
         )
         evaluation = evaluate(self.runtime, self.ledger, self._state)
-        notes = [*evaluation.notes, *self._left_out(evaluation)]
+        notes = [*evaluation.notes, *self._left_out(evaluation, is_complete)]
         self.evaluation = replace(evaluation, notes=notes).redacted()
         self._is_logging_gates = True
         for gate in self.evaluation.gates:
             self._log(gate)
         self._is_logging_gates = False
 
-    def _left_out(self, evaluation: Evaluation) -> Iterator[str]:
+    def _left_out(self, evaluation: Evaluation, is_complete: bool) -> Iterator[str]:
         """What looks like data files and was not run; of a run without any case, where it looked for them."""
-        if line := look_alikes(self.runtime, self.config):
+        # Workers in which nothing runs do not tell what they collected.
+        is_told = bool(self.ledger.selections) or self.config.pluginmanager.has_plugin("mcpeval-executor")
+        is_known = is_complete and is_told and not self._collection_errors
+        if line := look_alikes(self.runtime, self.config, self.ledger.selections if is_known else None):
             yield line
         if not evaluation.suites and not self._collection_errors:
             yield where_data_files_are(self.runtime)

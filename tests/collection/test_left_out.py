@@ -187,6 +187,60 @@ def test_what_looks_like_data_is_told_in_one_line(project: Project, run: RunPyte
     assert "left out" not in run("datasets/a.yaml").stdout.str()
 
 
+def test_data_files_that_a_conftest_ignores_are_told(project: Project, run: RunPytest) -> None:
+    names = [
+        "named.yaml",
+        "globbed.json",
+        "folder/a.yaml",
+        "hooked.yaml",
+        "option.yaml",
+        "seen.yaml",
+        "lost.yaml",
+    ]
+    for name in names:
+        suite_in(project, f"datasets/{name}")
+    project.write("datasets/broken.yaml", "tests: [{")
+    project.write_json("datasets/schema.json", {"$schema": "https://json-schema.org/draft/2020-12/schema"})
+    project.write("datasets/env/pyvenv.cfg", "")
+    suite_in(project, "datasets/env/a.yaml")
+    project.write("mcpeval.yaml", "scenario:\n- server: tiny\n")
+    project.write(
+        "datasets/conftest.py",
+        "collect_ignore = ['named.yaml', 'folder', 'schema.json', 'broken.yaml']\n"
+        "collect_ignore_glob = ['glob*']\n",
+    )
+    project.write(
+        "conftest.py",
+        "def pytest_ignore_collect(collection_path):\n"
+        "    return True if collection_path.name == 'hooked.yaml' else None\n",
+    )
+    why = "a conftest.py or a plugin keeps pytest from it"
+    left = ["broken.yaml", "folder/a.yaml", "globbed.json", "hooked.yaml", "named.yaml"]
+    line = ", ".join(f"datasets/{name} ({why})" for name in left)
+    line = f"left out, though it looks like data: {line}"
+    options = ("--ignore=datasets/option.yaml", "--deselect=datasets/lost.yaml")
+    in_workers = project.run("-n2", *options, columns=160)
+    for lines in (run(*options).outlines, in_workers.lines):
+        assert line in [one for one in lines if one.startswith("left out")], "\n".join(lines)
+        assert "1 passed" in lines[-1]
+    assert "left out" not in run("datasets/seen.yaml").stdout.str()
+    assert line in run("-k", "nothing").outlines
+
+
+@pytest.mark.parametrize("environ", [{"CI": "true"}, {}], ids=["ci", "local"])
+def test_the_exit_status_is_the_one_that_the_last_line_says(
+    project: Project, environ: dict[str, str]
+) -> None:
+    project.suite("a.yaml", case("one"))
+    project.write("conftest.py", "def pytest_collection_modifyitems(items): items.clear()")
+    run = project.run(columns=160, **environ)
+    words = run.line_with("mcpeval: not evaluated")
+    if environ:
+        assert (run.status, "exit status 1" in words) == (1, True), run.out
+    else:
+        assert (run.status, "exit status" in words) == (5, False), run.out
+
+
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_without_cases_says_where_it_looked(project: Project, workers: str) -> None:
     done = project.run("-n", workers, columns=300)
