@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.kinds import KIND_OPTIONS
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckGroup, CheckType
-from pytest_mcpeval.options import add_options
+from pytest_mcpeval.options import OPTIONS, add_options
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPES = {
@@ -48,7 +49,7 @@ class OptionRecorder:
 def recorded_options() -> OptionRecorder:
     """Every option and ini key of the plugin."""
     recorder = OptionRecorder()
-    add_options(recorder)  # type: ignore[arg-type]
+    add_options(recorder, (*OPTIONS, *KIND_OPTIONS))  # type: ignore[arg-type]
     return recorder
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.baseline import write_baseline
-from pytest_mcpeval.evaluation import SessionState, SuiteResult
+from pytest_mcpeval.evaluation import SessionState, SuiteResult, SuiteRun
 from pytest_mcpeval.gates import GateResult, gate_nodeid, names
-from pytest_mcpeval.kinds.base import Suite
+from pytest_mcpeval.kinds.base import Kind, Suite
 from pytest_mcpeval.loading import DataFileError, load
-from pytest_mcpeval.runtime import Runtime
 
 BLESS_GATE = "bless"
 NOTHING_TO_BLESS = (
@@ -24,8 +24,16 @@ NO_SUITE = (
     "mcpeval.yaml, or are given on the command line"
 )
 
-New = tuple[Path, Suite[Any], Mapping[str, Any]]
-"""Where a baseline belongs, its suite, and its content."""
+
+@dataclass(frozen=True)
+class NewBaseline:
+    """What is to be written for a suite, and where; ``name`` is the path as it is shown."""
+
+    kind: Kind[Any]
+    suite: Suite[Any]
+    path: Path
+    name: str
+    content: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,20 +45,28 @@ class Blessing:
     gates: Sequence[GateResult] = ()
 
 
-def bless(runtime: Runtime, results: Sequence[SuiteResult], state: SessionState) -> Blessing:
-    """Write every baseline, or none: a refusal is a failed gate of each suite that has one."""
-    new = {result.key: found for result in results if (found := _new_baseline(runtime, result)) is not None}
+def write_baselines(
+    suites: Sequence[SuiteRun], results: Sequence[SuiteResult], state: SessionState, root: Path
+) -> Blessing:
+    """Write every baseline, or none: a refusal is a failed gate of each suite that has one.
+
+    ``suites`` and ``results`` are in the same order; messages show paths relative to ``root``.
+    """
+    new = {}
+    for one, result in zip(suites, results, strict=True):
+        found = None if one.suite is None else one.kind.baseline(one.suite, result.samples)
+        if one.suite is not None and found is not None:
+            name = Path(os.path.relpath(found[0], root)).as_posix()
+            new[result.key] = NewBaseline(one.kind, one.suite, found[0], name, found[1])
     if not new:
         message = NOTHING_TO_BLESS if results or state.incidents else NO_SUITE
         return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "failed", message)])
     aside = [result for result in results if result.key in new and result.complete.set_aside]
-    if refusal := (
-        _refusal(results, state) or _set_aside(aside) or _shared_path(runtime, new) or _foreign(runtime, new)
-    ):
+    if refusal := _refusal(results, state) or _set_aside(aside) or _shared_path(new) or _foreign(new):
         message = f"refused to write {{path}}: {refusal}"
         return Blessing([_refused(result, new.get(result.key), message) for result in results])
     try:
-        return Blessing(results, [_written(runtime, *found) for found in new.values()])
+        return Blessing(results, [_written(found) for found in new.values()])
     except OSError as error:
         return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "error", f"cannot write: {error}")])
 
@@ -63,50 +79,44 @@ def _set_aside(results: Sequence[SuiteResult]) -> str:
     return f"cases of {', '.join(found)} were set aside: take the marks off or remove the cases"
 
 
-def _foreign(runtime: Runtime, new: Mapping[str, New]) -> str:
+def _foreign(new: Mapping[str, NewBaseline]) -> str:
     """Which file would be lost, being no baseline of such a suite; or an empty text."""
-    for path, suite, _ in new.values():
-        if path.exists() and (found := _otherwise(runtime, path, suite)):
+    for one in new.values():
+        if one.path.exists() and (found := _otherwise(one)):
             return (
-                f"{runtime.key(path)} exists and {found}, so it would be lost: name another file with "
+                f"{one.name} exists and {found}, so it would be lost: name another file with "
                 "`baseline:`, or remove it"
             )
     return ""
 
 
-def _otherwise(runtime: Runtime, path: Path, suite: Suite[Any]) -> str:
+def _otherwise(new: NewBaseline) -> str:
     """What an existing file is, when it is no baseline that may be replaced; or an empty text."""
     try:
-        data = load(path).data
+        data = load(new.path).data
     except (DataFileError, OSError):
         return "cannot be read as a baseline"
-    if not runtime.kind(suite.kind).is_baseline(data):
+    if not new.kind.is_baseline(data):
         return "is no baseline"
-    of = data.get("of", suite.kind)
-    return "" if of == suite.kind else f"is a baseline of a {of} suite"
+    of = data.get("of", new.kind.name)
+    return "" if of == new.kind.name else f"is a baseline of a {of} suite"
 
 
-def _shared_path(runtime: Runtime, new: Mapping[str, New]) -> str:
+def _shared_path(new: Mapping[str, NewBaseline]) -> str:
     """Which suites name the same file, so that one would overwrite the other; or an empty text."""
     owners: dict[Path, str] = {}
-    for key, (path, _, _) in new.items():
-        if path in owners:
-            suites = f"{owners[path]} and {key}"
-            return f"{suites} name the same file {runtime.key(path)}; give each a `baseline:` of its own"
-        owners[path] = key
+    for key, one in new.items():
+        if one.path in owners:
+            suites = f"{owners[one.path]} and {key}"
+            return f"{suites} name the same file {one.name}; give each a `baseline:` of its own"
+        owners[one.path] = key
     return ""
 
 
-def _written(runtime: Runtime, path: Path, suite: Suite[Any], content: Mapping[str, Any]) -> str:
-    kept = write_baseline(path, suite, content)
+def _written(new: NewBaseline) -> str:
+    kept = write_baseline(new.path, new.suite, new.content)
     told = f"; {', '.join(kept)} kept" if kept else ""
-    return f"blessed {runtime.key(path)} ({len(content['cases'])} cases{told})"
-
-
-def _new_baseline(runtime: Runtime, result: SuiteResult) -> New | None:
-    suite = runtime.suite_at(result.selection.path)
-    found = None if suite is None else runtime.kind(suite.kind).baseline(suite, result.samples)
-    return None if suite is None or found is None else (found[0], suite, found[1])
+    return f"blessed {new.name} ({len(new.content['cases'])} cases{told})"
 
 
 def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
@@ -128,8 +138,8 @@ def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
     return ""
 
 
-def _refused(result: SuiteResult, new: New | None, message: str) -> SuiteResult:
+def _refused(result: SuiteResult, new: NewBaseline | None, message: str) -> SuiteResult:
     if new is None:
         return result
-    gate = GateResult(result.key, BLESS_GATE, "failed", message.format(path=new[0].name))
+    gate = GateResult(result.key, BLESS_GATE, "failed", message.format(path=new.path.name))
     return replace(result, gates=[*result.gates, gate])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.charts import Chart
 from pytest_mcpeval.gates import Completeness, GateResult, Verdict
@@ -12,6 +12,24 @@ from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.tables import Table
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.base import Kind, Suite
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """One suite of a session, ready to be judged: what was selected, and the samples that came back.
+
+    ``suite`` is None for cases written in Python, and for a file that cannot be read again; ``problem`` says
+    why it cannot.
+    """
+
+    selection: Selection
+    samples: Sequence[Sample]
+    kind: Kind[Any]
+    suite: Suite[Any] | None = None
+    problem: Exception | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.driving_plan import write_plan
 from pytest_mcpeval.foreseeing import SetUpsOfTheProject, may_be_set_aside
 from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key, withdraw_xfail
 from pytest_mcpeval.judging import asked_of, told
@@ -78,8 +77,6 @@ class Executor:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which cases were selected, to travel with the first report."""
-        if self.runtime.settings.plan is not None:
-            write_plan(self.runtime, session.items, self.runtime.settings.plan)
         self._items = session.items
         self._cases = [
             (item, case) for item in session.items if isinstance(item, CaseItem) for case in item.cases
@@ -87,6 +84,13 @@ class Executor:
         self._places = {(item.suite.key, case.id): index for index, (item, case) in enumerate(self._cases)}
         listed = self.selections()
         self.runtime.selected = {selection.suite: selection.selected for selection in listed}
+        for shape in self.runtime.kinds.shapes.values():
+            try:
+                shape.collected_session(
+                    self.runtime.options(shape.name), self.runtime.suites, self.runtime.selected
+                )
+            except ValueError as error:
+                raise pytest.UsageError(str(error)) from None
         if session.config.option.collectonly:
             return
         self._unsent_selections = selections_to_json(listed) if listed else None

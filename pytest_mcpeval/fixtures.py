@@ -18,30 +18,32 @@ if TYPE_CHECKING:
         CaseClient,
         MakeExpect,
     )
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
     from pytest_mcpeval.servers.response import Response
 
 NETWORK_TRANSPORTS = ("http", "sse")
 
 
-def _runtime(request: pytest.FixtureRequest) -> Runtime:
-    from pytest_mcpeval.session_key import runtime_key
+context_key: pytest.StashKey[RunContext] = pytest.StashKey()
+"""Where the run is kept in a session with the plugin on."""
 
-    runtime = request.config.stash.get(runtime_key, None)
-    if runtime is None:
+
+def _context(request: pytest.FixtureRequest) -> RunContext:
+    context = request.config.stash.get(context_key, None)
+    if context is None:
         pytest.fail(
             f"the fixture {request.fixturename} needs evals to be on: "
             "run pytest --mcpeval, or set the ini key mcpeval = true",
             pytrace=False,
         )
-    return runtime
+    return context
 
 
 def _client(request: pytest.FixtureRequest) -> CaseClient:
-    runtime = _runtime(request)
+    context = _context(request)
     from pytest_mcpeval.python_client import CaseClient
 
-    return CaseClient(request.node, runtime)
+    return CaseClient(request.node, context)
 
 
 def _connected(request: pytest.FixtureRequest, *, is_async: bool = False) -> CaseClient:
@@ -111,10 +113,10 @@ def mcpeval_page(request: pytest.FixtureRequest) -> Iterator[Page]:
 
     It has Playwright's synchronous methods: ``mcpeval_page.goto(url)``.
     """
-    runtime = _runtime(request)
+    context = _context(request)
     from pytest_mcpeval.python_agents import leased_page
 
-    with leased_page(runtime) as page:
+    with leased_page(context) as page:
         yield page
 
 
@@ -125,8 +127,8 @@ def mcpeval_capture(request: pytest.FixtureRequest) -> CaptureAgent:
     Keywords are those of ``interaction`` in manifests. ``mcpeval_capture.case("agent.yaml", "case-id")``
     visits as a manifest says, and gathers its evidence. A visit that fails raises ``BrowserError``.
     """
-    runtime = _runtime(request)
-    if runtime.settings.run.mode == "score_only":
+    context = _context(request)
+    if context.options("agent").mode == "score_only":
         pytest.fail(
             "the fixture mcpeval_capture visits agents, and with --mcpeval-score-only none is visited: "
             "run this test without that option",
@@ -134,7 +136,7 @@ def mcpeval_capture(request: pytest.FixtureRequest) -> CaptureAgent:
         )
     from pytest_mcpeval.python_agents import CaptureAgent
 
-    return CaptureAgent(request, runtime)
+    return CaptureAgent(request, context)
 
 
 @pytest.fixture
@@ -143,7 +145,7 @@ def mcpeval_trajectory(request: pytest.FixtureRequest) -> Trajectory:
 
     Where the evidence is missing, the test is inconclusive.
     """
-    _runtime(request)
+    _context(request)
     from pytest_mcpeval.python_agents import last_trajectory
 
     return last_trajectory(request.node)

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
-from pytest_mcpeval.blessing import Blessing, bless
+from pytest_mcpeval.blessing import Blessing, write_baselines
 from pytest_mcpeval.charts import Chart
-from pytest_mcpeval.evaluation import Evaluation, SessionState, SuiteResult
+from pytest_mcpeval.evaluation import Evaluation, SessionState, SuiteResult, SuiteRun
 from pytest_mcpeval.gates import (
     Completeness,
     GateResult,
@@ -24,14 +25,12 @@ from pytest_mcpeval.gates import (
     overall,
 )
 from pytest_mcpeval.kinds.base import Case, Kind, Suite
-from pytest_mcpeval.ledger import Ledger, Selection
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import counted
 from pytest_mcpeval.redaction import redactor
-from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import NOT_PASSED, Outcome, Sample
-from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.tables import Row, Table
+from pytest_mcpeval.text import visible
 
 ARTIFACTS_GATE = "artifacts"
 JUDGING_GATE = "judging"
@@ -40,10 +39,13 @@ Found = TypeVar("Found")
 
 
 class Incidents:
-    """What kinds raised while they judged: gates in error, so that the other suites keep their reports."""
+    """What kinds raised while they judged: gates in error, so that the other suites keep their reports.
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    Messages show paths relative to ``root``.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
         self._messages: dict[tuple[str, str], list[str]] = {}
 
     @property
@@ -64,9 +66,9 @@ class Incidents:
             raise
         except OSError as error:
             message = f"what belongs to the whole run cannot be read or written: {error}"
-            self._messages.setdefault((suite, ARTIFACTS_GATE), []).append(_short(message, self._runtime))
+            self._messages.setdefault((suite, ARTIFACTS_GATE), []).append(_short(message, self._root))
         except BaseException as error:  # Outcomes of pytest are no `Exception`.
-            self._messages.setdefault((suite, JUDGING_GATE), []).append(_short(told(error), self._runtime))
+            self._messages.setdefault((suite, JUDGING_GATE), []).append(_short(told(error), self._root))
         return otherwise
 
 
@@ -80,33 +82,41 @@ def told(error: BaseException) -> str:
 SHARD_REASON = "not evaluated: this run is a shard, and `pytest-mcpeval merge` decides"
 
 
-def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState, *, is_merged: bool = False) -> Evaluation:
-    """Judge every suite that was collected, and bless baselines when asked to.
+def evaluate(
+    kinds: Sequence[Kind[Any]],
+    suites: Sequence[SuiteRun],
+    state: SessionState,
+    root: Path,
+    *,
+    bless: bool = False,
+    shard: bool = False,
+    is_merged: bool = False,
+) -> Evaluation:
+    """Judge suites on their samples, and write baselines with ``bless``. ``kinds`` are those of the suites.
 
-    Where shards are merged, each of them has written what kinds write when a session ends.
+    Messages show paths relative to ``root``. Gates of a ``shard`` are not evaluated. Where shards are merged,
+    each of them has written what kinds write when a session ends.
     """
-    results = [_result(runtime, ledger, ledger.selections[key], state) for key in sorted(ledger.selections)]
-    incidents = Incidents(runtime)
-    notes = [] if is_merged else _concluded(runtime, results, incidents, state)
-    judged = {result.selection.kind for result in results}
-    kinds = [runtime.kind(name) for name in runtime.kinds if name in judged]
+    results = [_result(one, state, root, bless=bless, shard=shard) for one in suites]
+    incidents = Incidents(root)
+    notes = [] if is_merged else _concluded(suites, results, incidents, state)
     blessing = Blessing(results)
-    if runtime.settings.bless:
-        blessing = incidents.guarded("mcpeval", blessing, bless, runtime, results, state)
-    tables = [table for kind in kinds for table in _tables(runtime, kind, results, incidents)]
-    charts = [
-        chart
-        for kind in kinds
-        if (samples := ledger.of_kind(kind.name))
-        for chart in incidents.guarded(kind.name, list[Chart](), kind.charts, samples)
-    ]
+    if bless:
+        blessing = incidents.guarded("mcpeval", blessing, write_baselines, suites, results, state, root)
+    tables: list[Table] = []
+    charts: list[Chart] = []
     totals: dict[str, Any] = {}
     totals_of_run: dict[str, Any] = {}
     for kind in kinds:
-        everything = _all(runtime, kind, results)
-        totals[kind.name] = incidents.guarded(kind.name, {}, _plain, kind.totals, everything)
-        totals_of_run[kind.name] = incidents.guarded(kind.name, {}, _plain, kind.totals_of_run, everything)
-    shard = runtime.settings.shard
+        name = kind.name
+        of_kind = [(one, result) for one, result in zip(suites, results, strict=True) if one.kind is kind]
+        whole = {result.key: _with_missing(one, result.samples, result.complete) for one, result in of_kind}
+        everything = [sample for samples in whole.values() for sample in samples]
+        tables += _tables(kind, whole, [result for _, result in of_kind], incidents)
+        if came_back := {one.selection.suite: one.samples for one, _ in of_kind if one.samples}:
+            charts += incidents.guarded(name, list[Chart](), kind.charts, came_back)
+        totals[name] = incidents.guarded(name, {}, _plain, kind.totals, everything)
+        totals_of_run[name] = incidents.guarded(name, {}, _plain, kind.totals_of_run, everything)
     verdict = _verdict(blessing, state, incidents.gates, shard=shard)
     return Evaluation(
         suites=blessing.suites,
@@ -122,48 +132,27 @@ def evaluate(runtime: Runtime, ledger: Ledger, state: SessionState, *, is_merged
 
 
 def _concluded(
-    runtime: Runtime, results: Sequence[SuiteResult], incidents: Incidents, state: SessionState
+    suites: Sequence[SuiteRun], results: Sequence[SuiteResult], incidents: Incidents, state: SessionState
 ) -> list[str]:
     """What kinds write when a session ends: sentences on it."""
     notes: list[str] = []
-    for result in results:
-        if (suite := _suite_of(runtime, result.selection)) is None:
-            continue
-        conclude = runtime.kind(suite.kind).conclude
-        others = [redactor.text(test) for test in state.others]
-        notes += incidents.guarded(result.key, [], conclude, suite, result.samples, others_failed=others)
+    others = [redactor.text(test) for test in state.others]
+    for one, result in zip(suites, results, strict=True):
+        if one.suite is not None:
+            conclude = one.kind.conclude
+            notes += incidents.guarded(
+                result.key, [], conclude, one.suite, result.samples, others_failed=others
+            )
     return notes
 
 
-def _suite_of(runtime: Runtime, selection: Selection) -> Suite[Any] | None:
-    """The suite of a selection; None for cases in Python, and for a file that can be read no more.
-
-    A gate in error tells of such a file.
-    """
-    with suppress(Exception):
-        return runtime.suite_at(selection.path)
-    return None
-
-
-def _all(runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult]) -> list[Sample]:
-    """The samples of all suites of a kind."""
-    return [
-        sample
-        for result in results
-        if result.selection.kind == kind.name
-        for sample in _with_missing(runtime, result.selection, result.samples, result.complete)
-    ]
-
-
 def _tables(
-    runtime: Runtime, kind: Kind[Any], results: Sequence[SuiteResult], incidents: Incidents
+    kind: Kind[Any],
+    whole: Mapping[str, Sequence[Sample]],
+    results: Sequence[SuiteResult],
+    incidents: Incidents,
 ) -> list[Table]:
-    found = {
-        result.key: _with_missing(runtime, result.selection, result.samples, result.complete)
-        for result in results
-        if result.selection.kind == kind.name
-    }
-    samples = {key: listed for key, listed in found.items() if listed}
+    samples = {key: listed for key, listed in whole.items() if listed}
     compared = {
         result.key: result.compared for result in results if result.key in samples and result.compared
     }
@@ -190,9 +179,8 @@ def _repeated(results: Sequence[SuiteResult]) -> Table:
     return Table("Between runs", ("", "runs", "changed", "share"), tuple(rows))
 
 
-def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: SessionState) -> SuiteResult:
-    samples = ledger.samples_of(selection)
-    kind = runtime.kind(selection.kind)
+def _result(one: SuiteRun, state: SessionState, root: Path, *, bless: bool, shard: bool) -> SuiteResult:
+    selection, kind, samples = one.selection, one.kind, one.samples
     complete = completeness(
         selection.expected,
         frozenset(selection.selected),
@@ -200,24 +188,24 @@ def _result(runtime: Runtime, ledger: Ledger, selection: Selection, state: Sessi
         stopped=state.stopped,
         crashed=frozenset(selection.cases_of(state.crashed)),
     )
-    incidents = Incidents(runtime)
+    incidents = Incidents(root)
     key = selection.suite
-    gates = incidents.guarded(key, list[GateResult](), _gates, runtime, selection, samples, complete)
-    samples = incidents.guarded(key, samples, _decided, runtime, selection, samples, gates)
-    everything = _with_missing(runtime, selection, samples, complete)
+    gates = incidents.guarded(
+        key, list[GateResult](), _gates, one, complete, root, bless=bless, are_left_out=shard
+    )
+    samples = incidents.guarded(key, samples, _decided, one, gates)
+    everything = _with_missing(one, samples, complete)
     return SuiteResult(
         selection=selection,
         complete=complete,
         samples=samples,
         metrics=incidents.guarded(key, {}, _plain, kind.measure_over_runs, everything),
         run=incidents.guarded(key, {}, _plain, kind.measure_run, samples),
-        compared={}
-        if complete.partial
-        else incidents.guarded(key, {}, _plain, _compared, runtime, selection, samples),
+        compared={} if complete.partial else incidents.guarded(key, {}, _plain, _compared, one, samples),
         exhibits={
-            one.id: incidents.guarded(key, [], kind.exhibits, one)
-            for one in samples
-            if one.outcome in NOT_PASSED
+            sample.id: incidents.guarded(key, [], kind.exhibits, sample)
+            for sample in samples
+            if sample.outcome in NOT_PASSED
         },
         # Last, when everything that may raise has been called.
         gates=[*gates, *incidents.gates],
@@ -235,42 +223,35 @@ def _plain(call: Callable[..., Found], *args: Any) -> Found:
     return found
 
 
-def _decided(
-    runtime: Runtime, selection: Selection, samples: Sequence[Sample], gates: Sequence[GateResult]
-) -> list[Sample]:
+def _decided(one: SuiteRun, gates: Sequence[GateResult]) -> list[Sample]:
     """The samples: a wrong case is tolerated if a gate decides on it that was evaluated in this run."""
     evaluated = [gate.name for gate in gates if gate.verdict in ("passed", "failed")]
-    kind = runtime.kind(selection.kind)
-    suite = _suite_of(runtime, selection)
+    suite = one.suite
 
     def decided(sample: Sample) -> Sample:
         if sample.outcome not in ("wrong", "tolerated"):
             return sample
-        is_tolerated = suite is not None and any(kind.decides(suite, name, sample) for name in evaluated)
+        is_tolerated = suite is not None and any(one.kind.decides(suite, name, sample) for name in evaluated)
         outcome: Outcome = "tolerated" if is_tolerated else "wrong"
         return replace(sample, outcome=outcome, runs=tuple(map(decided, sample.runs)))
 
-    return [decided(sample) for sample in samples]
+    return [decided(sample) for sample in one.samples]
 
 
-def _with_missing(
-    runtime: Runtime, selection: Selection, samples: Sequence[Sample], complete: Completeness
-) -> Sequence[Sample]:
+def _with_missing(one: SuiteRun, samples: Sequence[Sample], complete: Completeness) -> Sequence[Sample]:
     """The samples, and one in error for each case that was to run and did not come back."""
-    if complete.partial or not complete.missing:
-        return samples
-    if (suite := _suite_of(runtime, selection)) is None:
+    if complete.partial or not complete.missing or one.suite is None:
         return samples
     found = {sample.id: sample for sample in samples}
     missing = frozenset(complete.missing)
     return [
-        found[case.id] if case.id in found else _missing(runtime, suite, case)
-        for case in suite.cases
+        found[case.id] if case.id in found else _missing(one.kind, one.suite, case)
+        for case in one.suite.cases
         if case.id in found or case.id in missing
     ]
 
 
-def _missing(runtime: Runtime, suite: Suite[Any], case: Case[Any]) -> Sample:
+def _missing(kind: Kind[Any], suite: Suite[Any], case: Case[Any]) -> Sample:
     return Sample(
         suite=suite.key,
         kind=suite.kind,
@@ -278,7 +259,7 @@ def _missing(runtime: Runtime, suite: Suite[Any], case: Case[Any]) -> Sample:
         outcome="error",
         message="the case was to run and did not come back",
         traits=dict(case.traits),
-        measured=asked_of(runtime.kind(suite.kind), suite, case),
+        measured=asked_of(kind, suite, case),
     )
 
 
@@ -289,34 +270,36 @@ def asked_of(kind: Kind[Any], suite: Suite[Any], case: Case[Any]) -> Mapping[str
     return {}
 
 
-def _compared(runtime: Runtime, selection: Selection, samples: Sequence[Sample]) -> Mapping[str, Any]:
+def _compared(one: SuiteRun, samples: Sequence[Sample]) -> Mapping[str, Any]:
+    if one.suite is None:
+        return {}
     try:
-        suite = runtime.suite_at(selection.path)
-        return {} if suite is None else runtime.kind(selection.kind).compare(suite, samples)
+        return one.kind.compare(one.suite, samples)
     except DataFileError:
         # A gate in error tells of it.
         return {}
 
 
 def _gates(
-    runtime: Runtime, selection: Selection, samples: Sequence[Sample], complete: Completeness
+    one: SuiteRun, complete: Completeness, root: Path, *, bless: bool, are_left_out: bool
 ) -> list[GateResult]:
+    kind, suite = one.kind, one.suite
     try:
-        suite = runtime.suite_at(selection.path)
+        if one.problem is not None:
+            raise one.problem
         if suite is None:
             return []
-        kind = runtime.kind(selection.kind)
-        if complete.partial or runtime.settings.shard:
+        if complete.partial or are_left_out:
             gates = [
                 GateResult(suite.key, name, "not_evaluated", SHARD_REASON) for name in kind.gate_names(suite)
             ]
         else:
-            gates = kind.gates(suite, samples, blessing=runtime.settings.bless)
+            gates = kind.gates(suite, one.samples, blessing=bless)
         held = [_held(kind, suite, gate, complete) for gate in gates]
     except DataFileError as error:
-        broken = GateResult(selection.suite, "baseline", "error", runtime.described(error))
+        broken = GateResult(one.selection.suite, "baseline", "error", visible(str(error.relative_to(root))))
         held = fail_closed([broken], complete)
-    return [_with_short_paths(gate, runtime) for gate in held]
+    return [replace(gate, message=_short(gate.message, root)) for gate in held]
 
 
 def _held(kind: Kind[Any], suite: Suite[Any], gate: GateResult, complete: Completeness) -> GateResult:
@@ -326,19 +309,9 @@ def _held(kind: Kind[Any], suite: Suite[Any], gate: GateResult, complete: Comple
     return found
 
 
-def _with_short_paths(gate: GateResult, runtime: Runtime) -> GateResult:
-    """Paths below the root directory relative to it, as everywhere in pytest's output."""
-    return replace(gate, message=_short(gate.message, runtime))
-
-
-def _short(text: str, runtime: Runtime) -> str:
-    return text.replace(f"{runtime.settings.rootdir}{os.sep}", "")
-
-
-def lacks_verdict(evaluation: Evaluation, settings: Settings) -> bool:
-    """Whether a run fails because it is partial: blessing and shards leave gates out on purpose."""
-    is_declared = settings.bless or settings.shard
-    return evaluation.is_partial and settings.not_evaluated == "fail" and not is_declared
+def _short(text: str, root: Path) -> str:
+    """A text with paths below the root directory relative to it, as everywhere in pytest's output."""
+    return text.replace(f"{root}{os.sep}", "")
 
 
 def _verdict(

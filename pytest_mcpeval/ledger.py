@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ from pytest_mcpeval.samples import Sample, samples_from_json
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.base import Suite
-    from pytest_mcpeval.runtime import Runtime
 
 
 @dataclass(frozen=True)
@@ -51,20 +49,6 @@ def selection_of(suite: Suite[Any], chosen: Container[tuple[str, str]]) -> Selec
     )
 
 
-def selections_of(runtime: Runtime, node_ids: Iterable[str]) -> list[Selection]:
-    """The selections of the data files among some node ids, read anew."""
-    items = {(path, name) for path, _, name in (node_id.partition("::") for node_id in node_ids)}
-    found = []
-    for key in sorted({path for path, _ in items if not path.endswith(".py")}):
-        suite = None
-        with suppress(Exception):  # Told where the file was collected.
-            suite = runtime.suite(runtime.settings.rootdir / key)
-        if suite is not None:
-            batches = [batch for batch in suite.batches if (key, batch.name) in items]
-            found.append(selection_of(suite, {(key, case) for batch in batches for case in batch.ids}))
-    return found
-
-
 def selections_to_json(selections: Iterable[Selection]) -> str:
     """Selections as one JSON string, to travel on a report."""
     return json.dumps([asdict(selection) for selection in selections], ensure_ascii=False)
@@ -94,10 +78,3 @@ class Ledger:
         """The samples of a suite, in the order of its file."""
         found: Mapping[str, Sample] = self.samples.get(selection.suite, {})
         return [found[case] for case in selection.expected if case in found]
-
-    def of_kind(self, kind: str) -> dict[str, list[Sample]]:
-        """Suite → samples of the suites of a kind that left any, sorted by suite."""
-        chosen = [
-            self.selections[key] for key in sorted(self.selections) if self.selections[key].kind == kind
-        ]
-        return {selection.suite: samples for selection in chosen if (samples := self.samples_of(selection))}

@@ -15,7 +15,8 @@ from pytest_mcpeval.fixtures import (
     mcpeval_page,
     mcpeval_trajectory,
 )
-from pytest_mcpeval.options import add_options, is_enabled
+from pytest_mcpeval.kinds import KIND_OPTIONS
+from pytest_mcpeval.options import OPTIONS, add_options, is_enabled
 
 __all__ = [
     "mcpeval_async_call",
@@ -38,7 +39,7 @@ MARKERS = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare options and ini keys."""
-    add_options(parser)
+    add_options(parser, (*OPTIONS, *KIND_OPTIONS))
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -50,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare markers; with ``--mcpeval``, take this process's part in the session."""
     for line in MARKERS:
         config.addinivalue_line("markers", line)
-    if is_enabled(config):
+    if is_enabled(config, (*OPTIONS, *KIND_OPTIONS)):
         from pytest_mcpeval.run import take_part
 
         take_part(config)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.agent.evidence import Generation, RoutingDecision, ToolCall
     from pytest_mcpeval.kinds.agent.run import Places
     from pytest_mcpeval.kinds.agent.spec import AgentSuite
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
 
 PYTHON_RUNS = "_python-tests"
 """The folder with the visits of tests written in Python, among those of agents: no agent can be named so."""
@@ -76,10 +76,10 @@ class CaptureAgent:
     They lie in ``runs/_python-tests/<run id of the session>/<test>-<number of the visit>-<random>/<case>``.
     """
 
-    def __init__(self, request: pytest.FixtureRequest, runtime: Runtime) -> None:
+    def __init__(self, request: pytest.FixtureRequest, context: RunContext) -> None:
         self._request = request
         self._item: pytest.Item = request.node
-        self._runtime = runtime
+        self._context = context
         self._recorder = recorder_of(self._item)
 
     def __repr__(self) -> str:
@@ -136,7 +136,7 @@ class CaptureAgent:
             storage_state=str(storage_state) if isinstance(storage_state, Path) else storage_state,
         )
         folder.create()
-        result = driver_of(self._runtime).capture(directive)
+        result = driver_of(self._context).capture(directive)
         write_capture(folder, capture_of(directive, result))
         self._recorder.visits.append(MadeVisit(folder, DEFAULT_MAX_DOM_BYTES))
         if result.error is not None:
@@ -166,7 +166,7 @@ class CaptureAgent:
             raise BrowserError(f"{suite.key} has no case {case_id!r} (cases: {known})")
         require_credentials(suite)
         places = self._places(suite, url)
-        driver = driver_of(self._runtime, suite.settings.driver)
+        driver = driver_of(self._context, suite.settings.driver)
         visit = drive(suite, chosen, driver, places, self._new_run())
         made = MadeVisit(visit.folder, suite.manifest.interaction.max_dom_bytes)
         self._recorder.visits.append(made)
@@ -180,7 +180,7 @@ class CaptureAgent:
     def _suite(self, manifest: str | Path) -> AgentSuite:
         from pytest_mcpeval.kinds.agent.spec import AgentSuite
 
-        suite = self._runtime.suite(self._runtime.settings.rootdir / manifest)
+        suite = self._context.suite(self._context.rootdir / manifest)
         if not isinstance(suite, AgentSuite):
             raise BrowserError(f"{manifest} is no manifest of an agent")
         return suite
@@ -206,7 +206,7 @@ class CaptureAgent:
 
     def _new_run(self) -> RunFolder:
         """A folder that no other visit has, though the names of several tests may be spelled alike in it."""
-        run = self._runtime.settings.run
+        run = self._context.options("agent")
         session = run.runs_root.absolute() / PYTHON_RUNS / run.run_id
         make_private(session, above=run.runs_root.absolute())
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self._item.nodeid)[-LONGEST_NAME:].strip("-._")
@@ -277,7 +277,7 @@ def last_trajectory(item: pytest.Item) -> Trajectory:
 
 
 @contextmanager
-def leased_page(runtime: Runtime) -> Iterator[Page]:
+def leased_page(context: RunContext) -> Iterator[Page]:
     """A page of a browser of its own, on a slot of the pool; both end with the block.
 
     Visits that are made meanwhile are on the same slot.
@@ -290,7 +290,7 @@ def leased_page(runtime: Runtime) -> Iterator[Page]:
     from pytest_mcpeval.browser.playwright_browser import PlaywrightBrowser
     from pytest_mcpeval.browser.slots import pool_of_process
 
-    options = runtime.settings.run.driver
+    options = context.options("agent").driver
     browser = PlaywrightBrowser(options)
     slots = pool_of_process(options.pool_size, options.lock_directory)
     with slots.lease(shared=True):
@@ -301,7 +301,7 @@ def leased_page(runtime: Runtime) -> Iterator[Page]:
             browser.close()
 
 
-def driver_of(runtime: Runtime, name: DriverName = "playwright") -> Driver:
+def driver_of(context: RunContext, name: DriverName = "playwright") -> Driver:
     """The driver of that name of this process, the same that cases of manifests use.
 
     Raises:
@@ -309,8 +309,8 @@ def driver_of(runtime: Runtime, name: DriverName = "playwright") -> Driver:
     """
     from pytest_mcpeval.browser.making import make_driver
 
-    options = runtime.settings.run.driver
-    return runtime.target(("agent", name), lambda: make_driver(name, options))
+    options = context.options("agent").driver
+    return context.target(("agent", name), lambda: make_driver(name, options))
 
 
 def _actions(argument: str, given: object) -> tuple[PageAction, ...]:

@@ -19,13 +19,13 @@ from pytest_mcpeval.kinds.scenario.checks import Expect
 from pytest_mcpeval.kinds.scenario.checks.expect import Negated
 from pytest_mcpeval.kinds.scenario.run import Answer
 from pytest_mcpeval.python_cases import RecordedCall, Recorder, recorder_of
-from pytest_mcpeval.python_markers import marked_server
+from pytest_mcpeval.python_markers import checks_of, marked_server
 from pytest_mcpeval.servers.connection import DEFAULT_TIMEOUT
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.servers.session import Moment
@@ -78,9 +78,9 @@ class RecordingExpect(Expect):
     no check came of one of them, the test does not judge what it seems to judge.
     """
 
-    def __init__(self, response: Response, runtime: Runtime, recorder: Recorder) -> None:
+    def __init__(self, response: Response, context: RunContext, recorder: Recorder) -> None:
         __tracebackhide__ = True
-        super().__init__(response, runtime.checks)
+        super().__init__(response, checks_of(context))
         self.checks = recorder.checks
         self.parts: list[ExpectationPart] = []
         self._block = self._begin("an expectation without a check: call one on it, such as .has_citation()")
@@ -149,9 +149,9 @@ class _RecordedNegation(Negated):
 class CaseClient:
     """Calls a server from a test, and records what it answered."""
 
-    def __init__(self, item: pytest.Item, runtime: Runtime) -> None:
+    def __init__(self, item: pytest.Item, context: RunContext) -> None:
         self._item = item
-        self._runtime = runtime
+        self._context = context
         self._recorder = recorder_of(item)
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ class CaseClient:
             ServerConfigError: No such server is defined, or several are and none is named.
             DataFileError: A file that defines servers has problems.
         """
-        servers = self._runtime.project_files.servers_at(self._item.path)
+        servers = self._context.servers_at(self._item.path)
         return servers[marked_server(self._item, servers)]
 
     @property
@@ -178,7 +178,7 @@ class CaseClient:
         """
         server = self.server
         self._recorder.server = server.name
-        return self._runtime.connection(server)
+        return self._context.connection(server)
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
@@ -234,7 +234,7 @@ class CaseClient:
         """Checks on a response, or on any text."""
         __tracebackhide__ = True
         judged = Response(response) if isinstance(response, str) else response
-        return RecordingExpect(judged, self._runtime, self._recorder)
+        return RecordingExpect(judged, self._context, self._recorder)
 
     def as_async(self) -> AsyncCaseClient:
         """The same client for ``async def`` tests."""

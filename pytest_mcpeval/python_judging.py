@@ -25,13 +25,13 @@ from pytest_mcpeval.python_cases import (
     python_sample,
     recorder_of,
 )
-from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, marked_checks, marker_problems
+from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, checks_of, marked_checks, marker_problems
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.servers.errors import CallError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.python_client import ExpectationPart
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
     from pytest_mcpeval.servers.response import Response
 
 PACKAGE = str(Path(__file__).parent)
@@ -41,8 +41,8 @@ SECTION = "mcpeval"
 class PythonCases:
     """Judges tests marked with ``mcpeval_checks`` on what they returned, or on the last answer they got."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
         self._known: dict[tuple[int, Path], pytest.Mark] = {}
 
     @pytest.hookimpl(wrapper=True)
@@ -69,7 +69,7 @@ class PythonCases:
             if marker.name in MARKERS and (id(marker), path) not in self._known:
                 # Kept, so that no other marker gets its id.
                 self._known[id(marker), path] = marker
-                yield from marker_problems(marker, path, self._runtime)
+                yield from marker_problems(marker, path, self._context)
         if item.get_closest_marker(CHECKS_MARKER) and _is_unittest(item):
             yield f"{CHECKS_MARKER} does not work on unittest.TestCase methods: write a plain test function"
         if inspect.isasyncgenfunction(item.function) and is_python_case(item):
@@ -125,7 +125,7 @@ class PythonCases:
             problem
             for marker in item.iter_markers()
             if marker.name in MARKERS and (id(marker), item.path) not in self._known
-            for problem in marker_problems(marker, item.path, self._runtime)
+            for problem in marker_problems(marker, item.path, self._context)
         ]
         if problems:
             raise InvalidTest("\n".join(problems))
@@ -135,7 +135,7 @@ class PythonCases:
         from pytest_mcpeval.kinds.scenario.run import evaluated, headline
 
         response = response_to_judge(item, returned)
-        checks = list(evaluated(marked_checks(item, self._runtime.checks), response))
+        checks = list(evaluated(marked_checks(item, checks_of(self._context)), response))
         recorder_of(item).checks.extend(checks)
         if not all(check.passed for check in checks):
             raise MarkedChecksFailed(headline(checks), checks)

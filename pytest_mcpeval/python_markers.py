@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_mcpeval.kinds.agent.spec import Assertions
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
 CASE_MARKER = "mcpeval_case"
@@ -71,12 +71,21 @@ def marked_checks(item: pytest.Item, registry: CheckRegistry) -> list[ParsedChec
     return found
 
 
-def marker_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Iterator[str]:
+def checks_of(context: RunContext) -> CheckRegistry:
+    """The types of check for scenario cases, those from hooks included."""
+    from pytest_mcpeval.kinds.scenario.kind import ScenarioKind
+
+    kind = context.kinds["scenario"]
+    assert isinstance(kind, ScenarioKind)
+    return kind.checks
+
+
+def marker_problems(marker: pytest.Mark, path: Path, context: RunContext) -> Iterator[str]:
     """What is wrong with one marker of a test in the file at ``path``, a sentence for each mistake."""
     if marker.name == SERVER_MARKER:
-        found = _server_problems(marker, path, runtime)
+        found = _server_problems(marker, path, context)
     elif marker.name == CHECKS_MARKER:
-        found = _checks_problems(marker, runtime.checks)
+        found = _checks_problems(marker, checks_of(context))
     elif marker.name == ASSERT_MARKER:
         found = _assert_problems(marker)
     else:
@@ -85,14 +94,14 @@ def marker_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Iterat
         yield f"{marker.name}: {problem}"
 
 
-def _server_problems(marker: pytest.Mark, path: Path, runtime: Runtime) -> Iterator[str]:
+def _server_problems(marker: pytest.Mark, path: Path, context: RunContext) -> Iterator[str]:
     if len(marker.args) != 1 or marker.kwargs or not isinstance(marker.args[0], str):
         yield f'expected the name of one server, as in {SERVER_MARKER}("docs")'
         return
     try:
-        servers = runtime.project_files.servers_at(path)
+        servers = context.servers_at(path)
     except DataFileError as error:
-        yield runtime.described(error)
+        yield context.described(error)
         return
     except ServerConfigError as error:
         yield str(error)

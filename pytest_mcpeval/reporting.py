@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.evaluation import Evaluation, SessionState
 from pytest_mcpeval.executing import (
     LABEL_ATTRIBUTE,
@@ -21,9 +23,10 @@ from pytest_mcpeval.executing import (
 )
 from pytest_mcpeval.gates import GateResult, Verdict, gate_nodeid
 from pytest_mcpeval.items import CaseItem
-from pytest_mcpeval.judging import evaluate, lacks_verdict, told
+from pytest_mcpeval.judging import told
 from pytest_mcpeval.kinds.base import Suite
-from pytest_mcpeval.ledger import Ledger, selections_of, selections_to_json
+from pytest_mcpeval.kinds.shape import ReportFile
+from pytest_mcpeval.ledger import Ledger, selections_to_json
 from pytest_mcpeval.left_out import look_alikes, where_data_files_are
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
@@ -77,8 +80,8 @@ class Reporter:
             _make_writable(directory, "--mcpeval-report")
             if not _only_shows(config):
                 _remove_shard(directory / SHARD_FILE)
-        if runtime.settings.sarif_file is not None:
-            _make_writable(runtime.settings.sarif_file.parent, "--mcpeval-sarif")
+        for file in self._files_of_kinds():
+            _make_writable(file.path.parent, file.option)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -187,7 +190,7 @@ class Reporter:
         terminal_reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal_reporter is None or self.config.get_verbosity() < 0:
             return
-        selected = {selection.suite for selection in selections_of(self.runtime, ids)}
+        selected = {selection.suite for selection in self.runtime.selections_of(ids)}
         for line in self._headers(suite for suite in self.runtime.suites if suite.key in selected):
             terminal_reporter.ensure_newline()
             terminal_reporter.write_line(line)
@@ -231,7 +234,8 @@ class Reporter:
     @property
     def lacks_verdict(self) -> bool:
         """Whether the run fails because it is partial."""
-        return self.evaluation is not None and lacks_verdict(self.evaluation, self.runtime.settings)
+        found = self.evaluation
+        return found is not None and found.is_partial and self.runtime.settings.fails_without_verdict
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
         self._learn_selections()
@@ -243,7 +247,7 @@ class Reporter:
             uncollected=self._collection_errors,
             lost_worker=self._worker_died and self._lacks_cases(),
         )
-        evaluation = evaluate(self.runtime, self.ledger, self._state)
+        evaluation = self.runtime.evaluate(self.ledger, self._state)
         notes = [*evaluation.notes, *self._left_out(evaluation, is_complete)]
         self.evaluation = replace(evaluation, notes=notes).redacted()
         self._is_logging_gates = True
@@ -284,7 +288,7 @@ class Reporter:
         if executor is not None:
             self.ledger.add_selections(selections_to_json(executor.selections()))
         else:
-            self.ledger.add_selections(selections_to_json(selections_of(self.runtime, self._ids_of_workers)))
+            self.ledger.add_selections(selections_to_json(self.runtime.selections_of(self._ids_of_workers)))
 
     def _log(self, gate: GateResult) -> None:
         nodeid = gate_nodeid(gate)
@@ -302,11 +306,14 @@ class Reporter:
             except OSError as error:
                 self._unwritten[path] = error.strerror or str(error)
 
-    def _reports(self, evaluation: Evaluation) -> Iterator[tuple[Path, Callable[[Path], None]]]:
-        if (file := self.runtime.settings.sarif_file) is not None:
-            from pytest_mcpeval.reports import sarif
+    def _files_of_kinds(self) -> list[ReportFile]:
+        shapes = self.runtime.kinds.shapes.values()
+        return [file for one in shapes for file in one.report_files(self.runtime.options(one.name))]
 
-            yield file, lambda path: sarif.write(path, evaluation)
+    def _reports(self, evaluation: Evaluation) -> Iterator[tuple[Path, Callable[[Path], None]]]:
+        for file in self._files_of_kinds():
+            text = file.text(evaluation)
+            yield file.path, partial(write_atomically, text=text)
         if (directory := self.runtime.settings.report_directory) is not None:
             from pytest_mcpeval.reports import json_report, markdown, shard
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from pytest_mcpeval.browser.announcing import keep_standard_error
 from pytest_mcpeval.collection import DataFileCollectors
 from pytest_mcpeval.executing import Executor, runs_whole_files
+from pytest_mcpeval.fixtures import context_key
 from pytest_mcpeval.foreseeing import SetUpsOfTheProject
 from pytest_mcpeval.judging import told
 from pytest_mcpeval.kinds import Kinds
@@ -21,8 +21,7 @@ from pytest_mcpeval.reporting import Reporter, VerdictLine
 from pytest_mcpeval.reports import redacted
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.selecting import Selector
-from pytest_mcpeval.session_key import runtime_key
-from pytest_mcpeval.settings import Settings, settings_from
+from pytest_mcpeval.settings import DECIDED, settings_from
 from pytest_mcpeval.stateful import DistributionOfStatefulSuites, OrderOfStatefulSuites
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def take_part(config: pytest.Config) -> None:
     role = role_of(config)
     runtime = _runtime(config)
     config.add_cleanup(keep_standard_error())
-    config.stash[runtime_key] = runtime
+    config.stash[context_key] = runtime
     _add_datasets_to_testpaths(config, runtime)
     if role != "controller":
         config.pluginmanager.register(DataFileCollectors(runtime, config), "mcpeval-collectors")
@@ -68,7 +67,7 @@ def take_part(config: pytest.Config) -> None:
         config.pluginmanager.register(VerdictLine(reporter), "mcpeval-verdict")
         _register_html(config, reporter)
     if role == "controller":
-        notes = WorkerNotes(config.getoption("dist"), runtime.settings)
+        notes = WorkerNotes(config.getoption("dist"), runtime)
         config.pluginmanager.register(notes, "mcpeval-worker-notes")
         config.pluginmanager.register(DistributionOfStatefulSuites(runtime), "mcpeval-stateful")
 
@@ -81,7 +80,7 @@ def _runtime(config: pytest.Config) -> Runtime:
         raise pytest.UsageError(str(error)) from None
     except Exception as error:
         raise pytest.UsageError(f"a pytest_mcpeval_ hook raised {told(error)}") from None
-    return Runtime(settings_from(config), kinds, checks)
+    return Runtime(settings_from(config, [*kinds.shapes.values()]), kinds)
 
 
 def _flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
@@ -119,13 +118,13 @@ def _register_html(config: pytest.Config, reporter: Reporter) -> None:
 class WorkerNotes:
     """Tells workers what only the controller knows."""
 
-    def __init__(self, distribution: str, settings: Settings) -> None:
+    def __init__(self, distribution: str, runtime: Runtime) -> None:
         self._distribution = distribution
-        self._settings = settings
+        shapes = runtime.kinds.shapes.values()
+        self._decided = json.dumps({one.name: one.decided(runtime.options(one.name)) for one in shapes})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
         """How items are distributed decides how far one may call ahead; folders of a run have one name."""
         node.workerinput["mcpeval_distribution"] = self._distribution
-        node.workerinput["mcpeval_session"] = json.dumps(asdict(self._settings.session))
-        node.workerinput["mcpeval_run_id"] = self._settings.run.run_id
+        node.workerinput[DECIDED] = self._decided

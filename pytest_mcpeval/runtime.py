@@ -3,55 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.ahead import Ahead
 from pytest_mcpeval.baseline import is_baseline
+from pytest_mcpeval.evaluation import Evaluation, SessionState, SuiteRun
+from pytest_mcpeval.judging import evaluate
 from pytest_mcpeval.kinds.base import SettingsFile
+from pytest_mcpeval.kinds.option import CommandLine
+from pytest_mcpeval.ledger import Ledger, Selection, selection_of
 from pytest_mcpeval.loading import DataFileError, Problem, UnsoundDocumentError, load
 from pytest_mcpeval.path_patterns import matches
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
 from pytest_mcpeval.recognising import is_json_schema, is_report, recognise
+from pytest_mcpeval.run_context import RunContext, Target, TargetT
 from pytest_mcpeval.settings import Settings
 from pytest_mcpeval.text import visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds import Kinds
     from pytest_mcpeval.kinds.base import Kind, Suite
-    from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.connections import Connections
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
 
-class Target(Protocol):
-    """What a kind evaluates and keeps open from case to case."""
-
-    def close(self) -> None:
-        """End it."""
-
-
-TargetT = TypeVar("TargetT", bound=Target)
-
-
-class Runtime:
+class Runtime(RunContext):
     """The state of one pytest process. Connections and targets open on first use and close with `close`.
 
-    ``fixtures`` are the fixture values of the case in hand, by name. ``selected`` maps the key of a suite to
-    the cases that were selected to run, once that is known; with ``has_whole_files``, those of one suite all
-    run in this process.
+    Its parts for kinds are described in `RunContext`.
     """
 
-    def __init__(self, settings: Settings, kinds: Kinds, checks: CheckRegistry) -> None:
+    def __init__(self, settings: Settings, kinds: Kinds) -> None:
         self.settings = settings
-        self.kinds = kinds
-        self.checks = checks
-        self.project_files = ProjectFiles(settings.rootdir, self.kinds)
+        self._kinds = kinds
+        self._options = dict(settings.options)
+        self.project_files = ProjectFiles(settings.rootdir, kinds)
         self.ahead = Ahead(self)
         self._suites: dict[Path, Suite[Any] | None] = {}
         self.fixtures: Mapping[str, Any] = {}
@@ -59,6 +52,20 @@ class Runtime:
         self.has_whole_files = True
         self._connections: Connections | None = None
         self._targets: dict[Hashable, Target] = {}
+
+    @property
+    def rootdir(self) -> Path:
+        return self.settings.rootdir
+
+    @property
+    def kinds(self) -> Kinds:
+        return self._kinds
+
+    def options(self, kind: str) -> Any:
+        if kind not in self._options:
+            nothing = CommandLine(self.rootdir, self.rootdir, lambda name: None)
+            self._options[kind] = self.kinds.shapes[kind].options(nothing)
+        return self._options[kind]
 
     def key(self, path: Path) -> str:
         """A path relative to the root directory, with forward slashes."""
@@ -107,6 +114,47 @@ class Runtime:
         """The suite in a data file, as `suite` has it; cases written in Python have no path, and none."""
         return None if path is None else self.suite(Path(path))
 
+    def suite_runs(self, ledger: Ledger) -> list[SuiteRun]:
+        """What is to be judged: the suites that were collected, sorted by key."""
+        found = []
+        for key in sorted(ledger.selections):
+            selection = ledger.selections[key]
+            suite, problem = None, None
+            try:
+                suite = self.suite_at(selection.path)
+            except Exception as error:
+                problem = error
+            samples = ledger.samples_of(selection)
+            found.append(SuiteRun(selection, samples, self.kind(selection.kind), suite, problem))
+        return found
+
+    def evaluate(self, ledger: Ledger, state: SessionState, *, is_merged: bool = False) -> Evaluation:
+        """Judge what a ledger holds; with ``is_merged``, it is that of shards."""
+        suites = self.suite_runs(ledger)
+        used = {one.kind.name for one in suites}
+        return evaluate(
+            [self.kinds[name] for name in self.kinds if name in used],
+            suites,
+            state,
+            self.settings.rootdir,
+            bless=self.settings.bless,
+            shard=self.settings.shard,
+            is_merged=is_merged,
+        )
+
+    def selections_of(self, node_ids: Iterable[str]) -> list[Selection]:
+        """The selections of the data files among some node ids, read anew."""
+        items = {(path, name) for path, _, name in (node_id.partition("::") for node_id in node_ids)}
+        found = []
+        for key in sorted({path for path, _ in items if not path.endswith(".py")}):
+            suite = None
+            with suppress(Exception):  # Shown where the file was collected.
+                suite = self.suite(self.settings.rootdir / key)
+            if suite is not None:
+                batches = [batch for batch in suite.batches if (key, batch.name) in items]
+                found.append(selection_of(suite, {(key, case) for batch in batches for case in batch.ids}))
+        return found
+
     def _load(self, path: Path) -> Suite[Any] | None:
         if path.name == PROJECT_FILE_NAME:
             return self._suite_of_settings(path)
@@ -140,7 +188,7 @@ class Runtime:
             return None
         kind = self.kinds[name]
         place = self.project_files.place(document.path, self.key(document.path), kind)
-        return kind.load(document, replace(place, overrides=self.settings.overrides.get(kind.name, {})))
+        return kind.load(document, replace(place, overrides=kind.overrides(self.options(kind.name))))
 
     def _check_not_named(self, document: Document) -> None:
         """A support file has no cases; one that is named to be run must not pass for one that was."""
@@ -162,18 +210,16 @@ class Runtime:
                 return kind.settings_suite(SettingsFile(self.key(path), file.document, servers, entries))
         return None
 
+    def servers_at(self, path: Path) -> Mapping[str, ServerDefinition]:
+        return self.project_files.servers_at(path)
+
     def described(self, error: DataFileError) -> str:
-        """The text of an error for people: paths as in node ids, control characters spelled out."""
-        problems = [replace(problem, path=Path(self.key(problem.path))) for problem in error.problems]
-        return visible(str(DataFileError(problems)))
+        return visible(str(error.relative_to(self.rootdir)))
+
+    def has_answers(self, suite: Suite[Any]) -> bool:
+        return self.ahead.has_answers(suite)
 
     def connection(self, definition: ServerDefinition, *, fresh: bool = False) -> Connection:
-        """A connection to a server: the warm one of this process, or a private one.
-
-        Raises:
-            ServerStartError: The server cannot be started or reached.
-            ServerConfigError: An environment variable its definition names is not set.
-        """
         if self._connections is None:
             from pytest_mcpeval.servers.connections import Connections
 
@@ -181,7 +227,6 @@ class Runtime:
         return self._connections.get(definition, fresh=fresh)
 
     def target(self, key: Hashable, make: Callable[[], TargetT]) -> TargetT:
-        """What a kind keeps open under a key, made on first use; a kind's keys are its own."""
         if key not in self._targets:
             self._targets[key] = make()
         found: TargetT = self._targets[key]  # type: ignore[assignment]

@@ -24,13 +24,13 @@ and every call is written to the transcript. Ends when the client does.
 
 # The rules of pytest's options, without importing pytest for a page of help.
 def _call_budget(text: str) -> int:
-    from pytest_mcpeval.options import call_budget
+    from pytest_mcpeval.kinds.session.command_line import call_budget
 
     return call_budget(text)
 
 
 def _minutes(text: str) -> float:
-    from pytest_mcpeval.options import minutes
+    from pytest_mcpeval.kinds.session.command_line import minutes
 
     return minutes(text)
 

@@ -96,16 +96,14 @@ def _judged(
     shards: Sequence[Shard],
     options: argparse.Namespace,
 ) -> int:
-    from pytest_mcpeval.judging import evaluate, lacks_verdict
-
     runtime.settings = replace(runtime.settings, bless=options.bless, shard=False)
-    evaluation = evaluate(runtime, ledger, state, is_merged=True)
+    evaluation = runtime.evaluate(ledger, state, is_merged=True)
     unwritten = list(_write_reports(evaluation, shards, options))
     _print(evaluation, ledger, shards)
     for problem in unwritten:
         print(f"{options.prog}: {problem}", file=sys.stderr)
-    is_red = evaluation.verdict in ("failed", "error") or lacks_verdict(evaluation, runtime.settings)
-    return int(is_red or bool(unwritten))
+    lacks_verdict = evaluation.is_partial and runtime.settings.fails_without_verdict
+    return int(evaluation.verdict in ("failed", "error") or lacks_verdict or bool(unwritten))
 
 
 def read_shards(directories: Sequence[Path], root: Path) -> list[Shard]:
@@ -272,7 +270,9 @@ def _write_reports(
     evaluation: Evaluation, shards: Sequence[Shard], options: argparse.Namespace
 ) -> Iterator[str]:
     """Write what was asked for; yields what could not be written."""
-    from pytest_mcpeval.reports import json_report, markdown, sarif
+    from pytest_mcpeval.baseline import write_atomically
+    from pytest_mcpeval.kinds.security.sarif import sarif
+    from pytest_mcpeval.reports import json_report, markdown
 
     started, seconds = (
         min(shard.model.run.started for shard in shards),
@@ -280,7 +280,7 @@ def _write_reports(
     )
     try:
         if options.sarif is not None:
-            sarif.write(options.sarif, evaluation)
+            write_atomically(options.sarif, sarif(evaluation))
         if options.report is not None:
             json_report.write(options.report / "report.json", evaluation, started, seconds)
             markdown.write(options.report / "report.md", evaluation, started, seconds)

@@ -31,7 +31,7 @@ def runtime_at(root: Path) -> Runtime:
     from pytest_mcpeval.settings import Settings
 
     settings = Settings(rootdir=root, datasets=(root / "datasets",))
-    return Runtime(settings, Kinds(BUILTIN), BUILTIN)
+    return Runtime(settings, Kinds(BUILTIN))
 
 
 def collected(root: Path, arguments: Sequence[str]) -> tuple[Runtime, list[Selection]]:
@@ -45,7 +45,6 @@ def collected(root: Path, arguments: Sequence[str]) -> tuple[Runtime, list[Selec
     import pytest
 
     from pytest_mcpeval.executing import Executor
-    from pytest_mcpeval.session_key import runtime_key
 
     found: list[tuple[Runtime, list[Selection]]] = []
 
@@ -53,7 +52,7 @@ def collected(root: Path, arguments: Sequence[str]) -> tuple[Runtime, list[Selec
         def pytest_collection_finish(self, session: pytest.Session) -> None:
             executor = session.config.pluginmanager.get_plugin("mcpeval-executor")
             assert isinstance(executor, Executor)
-            found.append((session.config.stash[runtime_key], executor.selections()))
+            found.append((executor.runtime, executor.selections()))
 
     output = io.StringIO()
     # Asserts are not rewritten: that would warn of packages which are imported already.

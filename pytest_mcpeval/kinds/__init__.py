@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _OURS = (ScenarioShape, RetrievalShape, SecurityShape, AgentShape, SessionShape)
 
+KIND_OPTIONS = tuple(option for shape in _OURS for option in shape.option_table)
+"""The options of the command line that belong to our kinds."""
+
 
 class Kinds(Mapping[str, "Kind[Any]"]):
     """All kinds by name: ours, and the ``others`` that hooks registered.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pytest_mcpeval.charts import Chart
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.tables import Table
 
@@ -199,22 +199,22 @@ class Kind(KindShape, Generic[SpecT]):
         return f"{count} {'case' if count == 1 else 'cases'} ({self.name})"
 
     @abstractmethod
-    def prepare(self, suite: Suite[SpecT], case: Case[SpecT], runtime: Runtime) -> None:
+    def prepare(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> None:
         """Make the target ready, in the item's set-up; what is raised here is an error, not a failure."""
 
     @abstractmethod
-    def ask(self, suite: Suite[SpecT], case: Case[SpecT], runtime: Runtime) -> Any:
+    def ask(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> Any:
         """Get the target's answers to a case. May be called on another thread, ahead of the item."""
 
     @abstractmethod
-    def judge(self, suite: Suite[SpecT], case: Case[SpecT], answers: Any, runtime: Runtime) -> Sample:
+    def judge(self, suite: Suite[SpecT], case: Case[SpecT], answers: Any, context: RunContext) -> Sample:
         """Evaluate every check of a case on what `ask` returned."""
 
     def asked_of(self, suite: Suite[SpecT], case: Case[SpecT]) -> Mapping[str, Any]:
         """What is measured of a case that brought no answer: what metrics need to count it at its worst."""
         return {}
 
-    def start_over(self, suite: Suite[SpecT], runtime: Runtime) -> None:
+    def start_over(self, suite: Suite[SpecT], context: RunContext) -> None:
         """Before a further run of a stateful suite: leave nothing of the run before."""
 
     def must_ask_again(self, answers: Any) -> bool:

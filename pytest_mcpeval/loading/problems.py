@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 SHOWN_PROBLEMS = 200
@@ -55,6 +56,13 @@ class DataFileError(Exception):
             if (problem.path, problem.line) not in known or not _FROM_NOTHING.search(problem.message)
         ]
         return DataFileError([*self.problems, *others])
+
+    def relative_to(self, root: Path) -> DataFileError:
+        """This error with paths relative to a directory, and forward slashes."""
+        return DataFileError(
+            replace(problem, path=Path(Path(os.path.relpath(problem.path, root)).as_posix()))
+            for problem in self.problems
+        )
 
     def __str__(self) -> str:
         return "\n".join(lines_of(self.problems))

@@ -273,7 +273,7 @@ class Fuzzer:
 
     def runtime(self) -> Runtime:
         """A runtime that has loaded nothing."""
-        return Runtime(self.settings, self.kinds, BUILTIN)
+        return Runtime(self.settings, self.kinds)
 
     def write(self, name: str, text: str) -> None:
         """Write a file; lone surrogates from U+DC80 on stand for bytes, others for themselves."""

@@ -16,7 +16,7 @@ from pytest_mcpeval.settings import Settings
 def runtime_at(rootdir: Path) -> Runtime:
     """A runtime with the usual dataset directory and nothing loaded."""
     settings = Settings(rootdir=rootdir, datasets=(rootdir / "datasets",))
-    return Runtime(settings, Kinds(BUILTIN), BUILTIN)
+    return Runtime(settings, Kinds(BUILTIN))
 
 
 def problems_of(runtime: Runtime, path: Path) -> list[str]:

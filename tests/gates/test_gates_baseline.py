@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from pytest_mcpeval.baseline import write_baseline
-from pytest_mcpeval.blessing import bless
-from pytest_mcpeval.evaluation import SessionState, SuiteResult
+from pytest_mcpeval.blessing import write_baselines
+from pytest_mcpeval.evaluation import SessionState, SuiteResult, SuiteRun
 from pytest_mcpeval.gates import Completeness
 from pytest_mcpeval.kinds.retrieval.schema import RetrievalSettings
 from pytest_mcpeval.kinds.scenario.schema import ScenarioSettings
@@ -321,15 +321,16 @@ def test_nothing_to_bless_is_a_failure(tmp_path: Path) -> None:
 def bless_message(project: Project, *names: str) -> str:
     """The message of the last gate when suites are blessed in which everything has passed."""
     runtime = runtime_at(project.path)
-    results = []
+    runs, results = [], []
     for name in names:
         suite = runtime.suite(project.path / "datasets" / name)
         assert suite is not None
         selection = selection_of(suite, {(suite.key, found.id) for found in suite.cases})
         samples = [Sample(suite.key, suite.kind, found.id, "passed") for found in suite.cases]
         complete = Completeness(len(samples), len(samples))
+        runs.append(SuiteRun(selection, samples, runtime.kind(suite.kind), suite))
         results.append(SuiteResult(selection, complete, samples, {}, {}, []))
-    done = bless(runtime, results, SessionState())
+    done = write_baselines(runs, results, SessionState(), project.path)
     gates = [gate for result in done.suites for gate in result.gates]
     assert (gates[-1].verdict, done.notes) == ("failed", ())
     return gates[-1].message

@@ -109,7 +109,7 @@ def test_deviations_are_those_of_floats_in_every_run() -> None:
 
 @pytest.mark.parametrize("name", list(Kinds(BUILTIN)))
 def test_agents_and_sessions_are_asked_once(tmp_path: Path, name: str) -> None:
-    runtime = Runtime(Settings(tmp_path, runs=3), Kinds(BUILTIN), BUILTIN)
+    runtime = Runtime(Settings(tmp_path, runs=3), Kinds(BUILTIN))
     document = Document(tmp_path / "a.yaml", {}, "")
     suite: Suite[Any] = Suite("a.yaml", name, document, (Case("one", 1, (), object),), None)
     assert runtime.runs(suite) == (1 if name in ("agent", "session") else 3)

@@ -138,7 +138,7 @@ def test_every_page_is_reachable_from_the_readme() -> None:
 
 
 def runtime_at(directory: Path) -> Runtime:
-    return Runtime(Settings(directory), Kinds(BUILTIN), BUILTIN)
+    return Runtime(Settings(directory), Kinds(BUILTIN))
 
 
 def write(path: Path, text: str) -> Path:

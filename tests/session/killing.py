@@ -23,6 +23,7 @@ from typing import Any
 
 from pytest_mcpeval.cli.project import runtime_at
 from pytest_mcpeval.kinds.session.options import SessionOptions
+from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.servers.modules import imported
 
 SESSION = "datasets/tiny.scenarios.yaml"
@@ -31,7 +32,7 @@ SESSION = "datasets/tiny.scenarios.yaml"
 def evaluate(root: Path, options: SessionOptions) -> None:
     """Run every case of the session file, as a serial run of pytest does."""
     runtime = runtime_at(root)
-    runtime.settings = replace(runtime.settings, session=options)
+    runtime = Runtime(replace(runtime.settings, options={"session": options}), runtime.kinds)
     suite = runtime.suite(root / SESSION)
     assert suite is not None
     kind = runtime.kind(suite.kind)

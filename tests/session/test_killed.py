@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.options import call_budget, minutes
+from pytest_mcpeval.kinds.session.command_line import call_budget, minutes
 from tests.session.evaluations import ECHO, SUMMARY, Evaluation, SessionProject, call, finding, scenario
 from tests.support import Project
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.browser.artifacts import RunFolder
 from pytest_mcpeval.browser.directive import Directive
 from pytest_mcpeval.kinds.agent.folders import run_folder
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.agent.urls import filled, with_origin
+from pytest_mcpeval.kinds.base import Suite
+from pytest_mcpeval.samples import to_json
 
 PLAN_VERSION = 1
 
@@ -57,6 +60,25 @@ def directive_of(
 def placeholders(folder: RunFolder, case: AgentCase) -> dict[str, str]:
     """What stands for ``{case_id}`` and ``{run_id}``."""
     return {"case_id": case.id, "run_id": folder.path.name}
+
+
+def write_plan(path: Path, suites: Sequence[Suite[Any]], selected: Mapping[str, Sequence[str]]) -> None:
+    """Write the plan of the one agent of which cases were selected.
+
+    Raises:
+        ValueError: There is none or several, or the file cannot be written.
+    """
+    chosen = [suite for suite in suites if selected.get(suite.key)]
+    if len(chosen) != 1:
+        keys = ", ".join(suite.key for suite in chosen)
+        found = f"several were collected ({keys})" if chosen else "none was collected"
+        raise ValueError(f"--mcpeval-plan: a plan is of one agent, and {found}: name one agent.yaml")
+    (suite,) = chosen
+    assert isinstance(suite, AgentSuite)
+    try:
+        write_atomically(path, to_json(swarm_plan(suite, selected[suite.key]), indent=1) + "\n")
+    except OSError as error:
+        raise ValueError(f"--mcpeval-plan: cannot write {path}: {error}") from None
 
 
 def swarm_plan(suite: AgentSuite, chosen: Collection[str]) -> dict[str, Any]:

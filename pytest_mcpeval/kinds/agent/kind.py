@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.browser.directive import Driver
     from pytest_mcpeval.kinds.agent.run import Visit
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
 
 Agent = Suite[AgentCase]
 AgentItem = Case[AgentCase]
@@ -56,27 +56,27 @@ class AgentKind(AgentShape, Kind[AgentCase]):
         agents = counted(len(manifest.agents_catalog), "declared sub-agent")
         return f"{super().described(suite)}, agent {manifest.name}, {tools}, {agents}"
 
-    def prepare(self, suite: Agent, case: AgentItem, runtime: Runtime) -> None:
+    def prepare(self, suite: Agent, case: AgentItem, context: RunContext) -> None:
         """Find the captured case, or see that the agent can be driven."""
         agent = _agent(suite)
         if agent.options.mode == "score_only":
             captured_folder(agent, case.id)
             return
         require_credentials(agent)
-        places_of(agent, runtime.fixtures)
-        self._driver(agent, runtime)
+        places_of(agent, context.fixtures)
+        self._driver(agent, context)
 
-    def _driver(self, suite: AgentSuite, runtime: Runtime) -> Driver:
+    def _driver(self, suite: AgentSuite, context: RunContext) -> Driver:
         from pytest_mcpeval.browser.errors import BrowserError
         from pytest_mcpeval.browser.making import make_driver
 
         name = suite.settings.driver
         try:
-            return runtime.target((self.name, name), lambda: make_driver(name, suite.options.driver))
+            return context.target((self.name, name), lambda: make_driver(name, suite.options.driver))
         except BrowserError as error:
             raise TargetError(str(error)) from None
 
-    def ask(self, suite: Agent, case: AgentItem, runtime: Runtime) -> Visit:
+    def ask(self, suite: Agent, case: AgentItem, context: RunContext) -> Visit:
         """Drive the case, or take what was captured of it before."""
         from pytest_mcpeval.browser.errors import BrowserError
         from pytest_mcpeval.kinds.agent.run import drive, revisit
@@ -84,15 +84,15 @@ class AgentKind(AgentShape, Kind[AgentCase]):
         agent = _agent(suite)
         if agent.options.mode == "score_only":
             return revisit(agent, case.spec)
-        driver = self._driver(agent, runtime)
+        driver = self._driver(agent, context)
         try:
-            return drive(agent, case.spec, driver, places_of(agent, runtime.fixtures))
+            return drive(agent, case.spec, driver, places_of(agent, context.fixtures))
         except BrowserError as error:
             raise TargetError(str(error)) from None
         except OSError as error:
             raise TargetError(f"what was captured cannot be written: {error}") from None
 
-    def judge(self, suite: Agent, case: AgentItem, answers: Visit, runtime: Runtime) -> Sample:
+    def judge(self, suite: Agent, case: AgentItem, answers: Visit, context: RunContext) -> Sample:
         """Score what was captured, and leave the score beside it."""
         from pytest_mcpeval.kinds.agent.credentials import learn
         from pytest_mcpeval.kinds.agent.run import score

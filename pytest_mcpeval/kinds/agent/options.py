@@ -18,7 +18,8 @@ class RunOptions:
 
     ``run_id`` names the folder of every agent's run. ``score_only`` are folders of captured runs that are
     scored instead of driving; ``baseline_runs`` those with which assertions are compared. Each belongs to
-    the agent that its files name. ``runs`` is how often cases are to be asked, which no agent is.
+    the agent that its files name. ``runs`` is how often cases are to be asked, which no agent is. ``plan`` is
+    the file that is to hold what would be driven.
     """
 
     run_id: str = field(default_factory=new_run_id)
@@ -28,6 +29,7 @@ class RunOptions:
     score_only: tuple[Path, ...] = ()
     baseline_runs: tuple[Path, ...] = ()
     driver: DriverOptions = field(default_factory=DriverOptions)
+    plan: Path | None = None
 
     @property
     def mode(self) -> Mode:

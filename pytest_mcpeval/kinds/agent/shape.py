@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from pytest_mcpeval.kinds.agent.command_line import OPTIONS, run_options
 from pytest_mcpeval.kinds.shape import KindShape, Shape
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.agent.options import RunOptions
+    from pytest_mcpeval.kinds.base import Suite
+    from pytest_mcpeval.kinds.option import CommandLine
 
 _MANIFEST_KEYS = ("apiVersion", "access", "cases")
 _ARTIFACT_KEYS = (
@@ -23,6 +30,28 @@ class AgentShape(KindShape):
     shape_description = "a manifest with `apiVersion`, `access` and `cases` (agent)"
     shape_keys = _MANIFEST_KEYS
     file_names = ("agent.yaml", "*.agent.yaml")
+    option_table = OPTIONS
+
+    def options(self, command_line: CommandLine) -> RunOptions:
+        """How agents are driven."""
+        return run_options(command_line)
+
+    def decided(self, options: RunOptions) -> Mapping[str, Any]:
+        """A session has one folder for each agent."""
+        return {"run_id": options.run_id}
+
+    def overrides(self, options: RunOptions) -> Mapping[str, Any]:
+        """The options themselves."""
+        return {"options": options}
+
+    def collected_session(
+        self, options: RunOptions, suites: Sequence[Suite[Any]], selected: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Write what would be driven, where ``--mcpeval-plan`` asks for it."""
+        if options.plan is not None:
+            from pytest_mcpeval.kinds.agent.directives import write_plan
+
+            write_plan(options.plan, [suite for suite in suites if suite.kind == self.name], selected)
 
     def recognise(self, data: Any) -> Shape | None:
         """A mapping with one of the keys that only manifests have; what runs leave behind is support."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
     from pytest_mcpeval.kinds.retrieval.retrievers.base import Retriever
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
 
 Retrieval = Suite[RetrievalSpec]
 RetrievalCase = Case[RetrievalSpec]
@@ -45,11 +45,11 @@ class RetrievalKind(RetrievalShape, Kind[RetrievalSpec]):
         """The golden set in a document, with its corpus."""
         return load_suite(document, place)
 
-    def prepare(self, suite: Retrieval, case: RetrievalCase, runtime: Runtime) -> None:
+    def prepare(self, suite: Retrieval, case: RetrievalCase, context: RunContext) -> None:
         """Open the retriever of the suite, and read the baseline to show old ranks beside new ones."""
-        self._retriever(_retrieval(suite), runtime).open()
+        self._retriever(_retrieval(suite), context).open()
 
-    def _retriever(self, suite: RetrievalSuite, runtime: Runtime) -> Retriever:
+    def _retriever(self, suite: RetrievalSuite, context: RunContext) -> Retriever:
         from pytest_mcpeval.kinds.retrieval.retrievers.making import make_retriever
 
         def make() -> Retriever:
@@ -57,24 +57,26 @@ class RetrievalKind(RetrievalShape, Kind[RetrievalSpec]):
                 suite.settings.retriever,
                 suite.golden.corpus,
                 servers=suite.servers,
-                connection=runtime.connection,
-                fixtures=runtime.fixtures,
+                connection=context.connection,
+                fixtures=context.fixtures,
                 timeout=suite.settings.timeout,
             )
 
         # A fixture may have another value for every item.
         is_fixture = suite.settings.retriever.fixture is not None
-        return make() if is_fixture else runtime.target((self.name, suite.key), make)
+        return make() if is_fixture else context.target((self.name, suite.key), make)
 
-    def ask(self, suite: Retrieval, case: RetrievalCase, runtime: Runtime) -> SearchResult:
+    def ask(self, suite: Retrieval, case: RetrievalCase, context: RunContext) -> SearchResult:
         """Put the query of a case to the retriever."""
         from pytest_mcpeval.kinds.retrieval.retrievers.asking import ask
 
         golden = _retrieval(suite)
-        retriever = self._retriever(golden, runtime)
+        retriever = self._retriever(golden, context)
         return ask(retriever, case.spec.query.text, golden.settings.depth, golden.golden.corpus.ids)
 
-    def judge(self, suite: Retrieval, case: RetrievalCase, answers: SearchResult, runtime: Runtime) -> Sample:
+    def judge(
+        self, suite: Retrieval, case: RetrievalCase, answers: SearchResult, context: RunContext
+    ) -> Sample:
         """Rank the relevant tools in what was found."""
         from pytest_mcpeval.kinds.retrieval.run import judge
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_mcpeval.kinds.option import CommandLine, Option
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
 from pytest_mcpeval.kinds.shape import KindShape, Shape
 
@@ -15,6 +16,36 @@ class RetrievalShape(KindShape):
     name = "retrieval"
     shape_description = "a `queries:` list (retrieval)"
     shape_keys = ("queries",)
+    option_table = (
+        Option(
+            "--mcpeval-retriever",
+            "the search that retrieval suites evaluate instead of their own: bm25, tfidf, "
+            "python:pkg.mod:search, fixture:NAME, command:PROGRAM, or a JSON mapping as in mcpeval.yaml",
+            metavar="RETRIEVER",
+            changes_measure=True,
+        ),
+    )
+
+    def options(self, command_line: CommandLine) -> Mapping[str, Any]:
+        """The settings that options say."""
+        text = command_line.value("mcpeval_retriever")
+        if text is None:
+            return {}
+        if command_line.value("mcpeval_bless"):
+            raise ValueError(
+                "--mcpeval-bless with --mcpeval-retriever would commit the numbers of another search: "
+                "name the retriever in mcpeval.yaml, then bless"
+            )
+        from pytest_mcpeval.kinds.retrieval.retrievers import retriever_from_text
+
+        try:
+            return {"retriever": retriever_from_text(text, command_line.directory)}
+        except ValueError as error:
+            raise ValueError(f"--mcpeval-retriever: {error}") from None
+
+    def overrides(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The search."""
+        return options
 
     def recognise(self, data: Any) -> Shape | None:
         """A mapping with ``queries``; a corpus of tools and a baseline of metrics are support files."""

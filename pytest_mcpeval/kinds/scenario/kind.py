@@ -28,7 +28,7 @@ from pytest_mcpeval.tables import Table
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
@@ -52,17 +52,17 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
         """The suite in a document."""
         return load_suite(document, place, self.checks)
 
-    def prepare(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> None:
+    def prepare(self, suite: Scenario, case: ScenarioCase, context: RunContext) -> None:
         """Open the connection; a private one of a ``fresh`` case is kept until the case is asked."""
         self._require_environment(suite, case)
-        if runtime.ahead.has_answers(suite):
+        if context.has_answers(suite):
             return
         if case.spec.fresh:
-            self._private[suite.key, case.id] = runtime.connection(case.spec.server, fresh=True)
+            self._private[suite.key, case.id] = context.connection(case.spec.server, fresh=True)
         else:
-            self._connection(suite, case, runtime)
+            self._connection(suite, case, context)
 
-    def _connection(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> Connection:
+    def _connection(self, suite: Scenario, case: ScenarioCase, context: RunContext) -> Connection:
         """The warm connection to a case's server; a stateful suite has one of its own.
 
         Raises:
@@ -70,9 +70,9 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
         """
         server = case.spec.server
         if not suite.stateful:
-            return runtime.connection(server)
+            return context.connection(server)
         if (suite.key, server) not in self._of_stateful:
-            self._of_stateful[suite.key, server] = runtime.connection(server, fresh=True)
+            self._of_stateful[suite.key, server] = context.connection(server, fresh=True)
         connection = self._of_stateful[suite.key, server]
         if not connection.alive:
             raise TargetError(
@@ -81,7 +81,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
             )
         return connection
 
-    def start_over(self, suite: Scenario, runtime: Runtime) -> None:
+    def start_over(self, suite: Scenario, context: RunContext) -> None:
         """Close the connections of a stateful suite."""
         for key in [key for key in self._of_stateful if key[0] == suite.key]:
             self._of_stateful.pop(key).close()
@@ -97,23 +97,25 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
 
         require_environment(texts, place, os.environ)
 
-    def ask(self, suite: Scenario, case: ScenarioCase, runtime: Runtime) -> list[Answer]:
+    def ask(self, suite: Scenario, case: ScenarioCase, context: RunContext) -> list[Answer]:
         """Make the calls of a case."""
         if not case.spec.fresh:
-            answers = ask(case.spec, self._connection(suite, case, runtime))
-            if suite.stateful and runtime.selected.get(suite.key, ())[-1:] == [case.id]:
-                self.start_over(suite, runtime)
+            answers = ask(case.spec, self._connection(suite, case, context))
+            if suite.stateful and context.selected.get(suite.key, ())[-1:] == [case.id]:
+                self.start_over(suite, context)
             return answers
         prepared = self._private.pop((suite.key, case.id), None)
-        connection = prepared or runtime.connection(case.spec.server, fresh=True)
+        connection = prepared or context.connection(case.spec.server, fresh=True)
         try:
             return ask(case.spec, connection)
         finally:
             connection.close()
 
-    def judge(self, suite: Scenario, case: ScenarioCase, answers: list[Answer], runtime: Runtime) -> Sample:
+    def judge(
+        self, suite: Scenario, case: ScenarioCase, answers: list[Answer], context: RunContext
+    ) -> Sample:
         """Evaluate the checks of a case."""
-        return judge(suite, case, answers, runtime.checks)
+        return judge(suite, case, answers, self.checks)
 
     def must_ask_again(self, answers: list[Answer]) -> bool:
         """A server that died or answers no more may have been harmed by the call of another case."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.security.detectors.base import Detected
     from pytest_mcpeval.kinds.security.gates import DetectorGates
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
 
 Security = Suite[Any]
 SecurityCase = Case[Any]
@@ -62,17 +62,17 @@ class SecurityKind(SecurityShape, Kind[Any]):
         """The servers to scan."""
         return scan_suite(file)
 
-    def prepare(self, suite: Security, case: SecurityCase, runtime: Runtime) -> None:
+    def prepare(self, suite: Security, case: SecurityCase, context: RunContext) -> None:
         """Open the detector of the case, and what is scanned."""
         if isinstance(suite, ScanSuite):
-            connect_all(suite, case.spec, runtime.connection)
+            connect_all(suite, case.spec, context.connection)
         if not self._is_recorded(suite, case):
-            self._answers(suite, case, runtime).detector.open()
+            self._answers(suite, case, context).detector.open()
 
     def _is_recorded(self, suite: Security, case: SecurityCase) -> bool:
         return isinstance(suite, SecuritySuite) and case.spec.detector in suite.recorded
 
-    def _answers(self, suite: Security, case: SecurityCase, runtime: Runtime) -> Answers:
+    def _answers(self, suite: Security, case: SecurityCase, context: RunContext) -> Answers:
         from pytest_mcpeval.kinds.security.detectors.asking import Answers
         from pytest_mcpeval.kinds.security.detectors.making import make_detector
         from pytest_mcpeval.kinds.targets.making import Surroundings
@@ -85,17 +85,17 @@ class SecurityKind(SecurityShape, Kind[Any]):
         def make() -> Answers:
             around = Surroundings(
                 servers=suite.servers,
-                connection=runtime.connection,
-                fixtures=runtime.fixtures,
+                connection=context.connection,
+                fixtures=context.fixtures,
                 timeout=settings.timeout,
             )
             return Answers(make_detector(model, around))
 
         if model.fixture is not None:
-            return self._of_fixture(runtime.fixtures, make)
+            return self._of_fixture(context.fixtures, make)
         # Entries that scan may each have a detector of that name.
         key = (self.name, suite.key, case.spec.detector, case.line if isinstance(suite, ScanSuite) else 0)
-        return runtime.target(key, make)
+        return context.target(key, make)
 
     def _of_fixture(self, fixtures: Mapping[str, Any], make: Callable[[], Answers]) -> Answers:
         """A fixture may have another value for every item: its detector is as short-lived."""
@@ -103,23 +103,23 @@ class SecurityKind(SecurityShape, Kind[Any]):
             self._in_item = (fixtures, make())
         return self._in_item[1]
 
-    def _recorded(self, suite: SecuritySuite, detector: str, runtime: Runtime) -> RecordedAnswers:
+    def _recorded(self, suite: SecuritySuite, detector: str, context: RunContext) -> RecordedAnswers:
         from pytest_mcpeval.kinds.security.detectors.asking import RecordedAnswers
 
         key = (self.name, suite.key, detector)
-        return runtime.target(key, lambda: RecordedAnswers(suite.recorded[detector]))
+        return context.target(key, lambda: RecordedAnswers(suite.recorded[detector]))
 
-    def ask(self, suite: Security, case: SecurityCase, runtime: Runtime) -> Detected | Scanned:
+    def ask(self, suite: Security, case: SecurityCase, context: RunContext) -> Detected | Scanned:
         """Put the entry of a case to its detector, or all tools of its server."""
         if self._is_recorded(suite, case):
-            return self._recorded(_security(suite), case.spec.detector, runtime).answer(case.spec.entry)
-        answers = self._answers(suite, case, runtime)
+            return self._recorded(_security(suite), case.spec.detector, context).answer(case.spec.entry)
+        answers = self._answers(suite, case, context)
         if isinstance(suite, ScanSuite):
-            return scan(suite, case.spec, runtime.connection, answers.detector)
+            return scan(suite, case.spec, context.connection, answers.detector)
         # The entries of the item that the case belongs to.
         return answers.answer(case.spec.entry, (one.spec.entry for one in suite.batch_of(case).cases))
 
-    def judge(self, suite: Security, case: SecurityCase, answers: Any, runtime: Runtime) -> Sample:
+    def judge(self, suite: Security, case: SecurityCase, answers: Any, context: RunContext) -> Sample:
         """Compare the verdict with the label."""
         from pytest_mcpeval.kinds.security.run import judge
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.kinds.shape import KindShape, Shape
+from pytest_mcpeval.kinds.option import CommandLine, Option
+from pytest_mcpeval.kinds.shape import KindShape, ReportFile, Shape
+
+SARIF = "--mcpeval-sarif"
 
 _OF_CORPORA = {"label", "provenance"}
 
@@ -16,6 +20,26 @@ class SecurityShape(KindShape):
     name = "security"
     shape_description = "an `entries:` list (security)"
     shape_keys = ("entries",)
+    option_table = (
+        Option(
+            SARIF,
+            "write what was found in scanned servers (`security: [{scan: …}]`) into FILE, as SARIF 2.1.0",
+            metavar="FILE",
+        ),
+    )
+
+    def options(self, command_line: CommandLine) -> Path | None:
+        """The file for what scans find."""
+        name = command_line.value("mcpeval_sarif")
+        return command_line.directory / name if name else None
+
+    def report_files(self, options: Path | None) -> Sequence[ReportFile]:
+        """What scans find, as SARIF."""
+        if options is None:
+            return ()
+        from pytest_mcpeval.kinds.security.sarif import sarif
+
+        return (ReportFile(options, SARIF, sarif),)
 
     def recognise(self, data: Any) -> Shape | None:
         """A mapping with ``entries``; recorded verdicts are a support file."""

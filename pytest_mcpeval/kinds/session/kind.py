@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.run import EvaluationRun, Surroundings
     from pytest_mcpeval.kinds.session.state import State
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.run_context import RunContext
 
 Session = Suite[SessionSpec]
 SessionCase = Case[SessionSpec]
@@ -56,17 +56,17 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
         if problems := list(import_problems(_session(suite))):
             raise DataFileError(problems)
 
-    def prepare(self, suite: Session, case: SessionCase, runtime: Runtime) -> None:
+    def prepare(self, suite: Session, case: SessionCase, context: RunContext) -> None:
         """Open the evaluation: what is on disk may forbid it."""
         session = _session(suite)
-        with self._run(session, runtime).opened(_surroundings(runtime)):
+        with self._run(session, context).opened(_surroundings(context)):
             pass
 
-    def _run(self, suite: SessionSuite, runtime: Runtime) -> EvaluationRun:
+    def _run(self, suite: SessionSuite, context: RunContext) -> EvaluationRun:
         """The evaluation of a file; one that was refused stays so in this run."""
         if suite.key not in self._runs:
             try:
-                self._runs[suite.key] = self._claimed(suite, runtime)
+                self._runs[suite.key] = self._claimed(suite, context)
             except TargetError as error:
                 self._runs[suite.key] = error
         found = self._runs[suite.key]
@@ -74,23 +74,23 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
             raise found
         return found
 
-    def _claimed(self, suite: SessionSuite, runtime: Runtime) -> EvaluationRun:
+    def _claimed(self, suite: SessionSuite, context: RunContext) -> EvaluationRun:
         from pytest_mcpeval.kinds.session.folder import Claim, Folder, folder_names
         from pytest_mcpeval.kinds.session.run import EvaluationRun
 
-        options = runtime.settings.session
-        keys = [other.key for other in runtime.suites if other.kind == self.name]
+        options = context.options(self.name)
+        keys = [other.key for other in context.suites if other.kind == self.name]
         try:
             earlier = options.earlier_of(suite.key)
             run_name = earlier.run_name if earlier else options.run_name(keys)
         except ValueError as error:
             raise TargetError(str(error)) from None
         name = folder_names(run_name, keys)[suite.key] if len(keys) > 1 else run_name
-        folder = Folder(runtime.settings.rootdir, earlier.name if earlier else name)
-        runtime.target(("evaluation", folder), lambda: Claim(folder, options.run_id, options.pid))
+        folder = Folder(context.rootdir, earlier.name if earlier else name)
+        context.target(("evaluation", folder), lambda: Claim(folder, options.run_id, options.pid))
         return EvaluationRun(suite, folder, replace(options, name=run_name))
 
-    def ask(self, suite: Session, case: SessionCase, runtime: Runtime) -> State:
+    def ask(self, suite: Session, case: SessionCase, context: RunContext) -> State:
         """Carry out the scenarios up to this one, in order, and for the report ask the critic.
 
         Where items of one file go to several processes, the first of them carries out all that were
@@ -99,16 +99,16 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
         from pytest_mcpeval.kinds.session.concluding import conclude
 
         session = _session(suite)
-        run, around = self._run(session, runtime), _surroundings(runtime)
-        state = run.execute(_wanted(session, case, runtime), around)
+        run, around = self._run(session, context), _surroundings(context)
+        state = run.execute(_wanted(session, case, context), around)
         return conclude(run, around) if case.id == REPORT_ID else state
 
-    def judge(self, suite: Session, case: SessionCase, answers: State, runtime: Runtime) -> Sample:
+    def judge(self, suite: Session, case: SessionCase, answers: State, context: RunContext) -> Sample:
         """What is on disk of the scenario, or of the report."""
         from pytest_mcpeval.kinds.session.sampling import report_sample, scenario_sample
 
         session = _session(suite)
-        run = self._run(session, runtime)
+        run = self._run(session, context)
         if case.id == REPORT_ID:
             return report_sample(session, case, answers, run.entries(), str(run.folder.report))
         execution = answers.execution_of(case.id)
@@ -197,16 +197,16 @@ def _session(suite: Session) -> SessionSuite:
     return suite
 
 
-def _surroundings(runtime: Runtime) -> Surroundings:
+def _surroundings(context: RunContext) -> Surroundings:
     from pytest_mcpeval.kinds.session.run import Surroundings
 
-    return Surroundings(runtime.connection, runtime.fixtures)
+    return Surroundings(context.connection, context.fixtures)
 
 
-def _wanted(suite: SessionSuite, case: SessionCase, runtime: Runtime) -> list[str]:
+def _wanted(suite: SessionSuite, case: SessionCase, context: RunContext) -> list[str]:
     """The scenarios to carry out before this case is judged; those that were not selected never are."""
-    chosen = runtime.selected.get(suite.key)
+    chosen = context.selected.get(suite.key)
     ids = [planned.id for planned in suite.scenarios if chosen is None or planned.id in chosen]
-    if not runtime.has_whole_files or case.id not in ids:
+    if not context.has_whole_files or case.id not in ids:
         return ids
     return ids[: ids.index(case.id) + 1]

@@ -7,9 +7,10 @@ import re
 import secrets
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class SessionOptions:
 
     ``said`` is the name as it was given, which may be that of one evaluation of an earlier run.
     ``earlier`` are the evaluations that may be meant by ``resume`` and ``restart``: those of the run that the
-    name says, or without one all that are unfinished.
+    name says, or without one all that are unfinished. ``budgets`` are settings that win over those of files.
     """
 
     name: str = "unnamed"
@@ -47,6 +48,7 @@ class SessionOptions:
     pid: int = 0
     earlier: tuple[Earlier, ...] = ()
     said: str | None = None
+    budgets: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> SessionOptions:
@@ -81,7 +83,14 @@ class SessionOptions:
         raise ValueError(f"say which evaluation with --mcpeval-name (unfinished are {listed})")
 
 
-def session_options(root: Path, name: str | None, *, resume: bool, restart: bool) -> SessionOptions:
+def session_options(
+    root: Path,
+    name: str | None,
+    *,
+    resume: bool = False,
+    restart: bool = False,
+    budgets: Mapping[str, float] = MappingProxyType({}),
+) -> SessionOptions:
     """The options of one run; ``root`` is the directory that holds ``mcp-evals/``.
 
     Raises:
@@ -90,7 +99,7 @@ def session_options(root: Path, name: str | None, *, resume: bool, restart: bool
     if resume and restart:
         raise ValueError("--mcpeval-resume and --mcpeval-restart: expected one of them")
     chosen = evaluation_name(name or name_by_time())
-    asked = SessionOptions(chosen, resume, restart, uuid.uuid4().hex, os.getpid())
+    asked = SessionOptions(chosen, resume, restart, uuid.uuid4().hex, os.getpid(), budgets=budgets)
     if not (resume or restart):
         return asked
     open_ones = unfinished(root)

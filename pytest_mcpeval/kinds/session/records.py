@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
 from pytest_mcpeval.samples import to_json
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ INTERRUPTED = frozenset({"error:KeyboardInterrupt", "error:SystemExit", "error:c
 """The ``result_shape`` of calls whose answer nobody waited for: no errors of the server."""
 
 MCP_PREFIX = "mcp__"
-MOST_CALLS = 999
-"""The largest call budget: ids have three digits."""
 
 
 def is_reserved(tool: str) -> bool:

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from pytest_mcpeval.kinds.fields import FILE_MODEL, BaselinePath, FilePath, Text, Whole
+from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
 from pytest_mcpeval.kinds.session.critic.findings import Severity
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel, CriticSetting
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel, StepModel
-from pytest_mcpeval.kinds.session.records import MOST_CALLS, AbortReason, Disposition
+from pytest_mcpeval.kinds.session.records import AbortReason, Disposition
 from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.loading.wording import shown
 

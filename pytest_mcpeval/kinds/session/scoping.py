@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
 from pytest_mcpeval.kinds.session.discovery import FoundServer
 from pytest_mcpeval.kinds.session.options import SessionOptions
-from pytest_mcpeval.kinds.session.records import MOST_CALLS
 from pytest_mcpeval.kinds.session.redaction import redacted_text
 from pytest_mcpeval.kinds.session.safety_rules import classify
 from pytest_mcpeval.kinds.session.spec import SessionSuite

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_mcpeval.kinds.session.command_line import OPTIONS, options_of
 from pytest_mcpeval.kinds.shape import KindShape, Shape
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.option import CommandLine
+    from pytest_mcpeval.kinds.session.options import SessionOptions
     from pytest_mcpeval.loading import Document
 
 
@@ -17,6 +22,19 @@ class SessionShape(KindShape):
     name = "session"
     shape_description = "a `scenarios:` list (session)"
     shape_keys = ("scenarios", "dispositions")
+    option_table = OPTIONS
+
+    def options(self, command_line: CommandLine) -> SessionOptions:
+        """How evaluations are named and begun."""
+        return options_of(command_line)
+
+    def decided(self, options: SessionOptions) -> Mapping[str, Any]:
+        """All of them: an evaluation has one name, and one process that claims it."""
+        return asdict(options)
+
+    def overrides(self, options: SessionOptions) -> Mapping[str, Any]:
+        """The budgets."""
+        return options.budgets
 
     def recognise(self, data: Any) -> Shape | None:
         """A mapping with ``scenarios``, or a list of mappings with a ``description`` and nothing to call."""

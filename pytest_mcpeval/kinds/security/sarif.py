@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from pytest_mcpeval.baseline import write_atomically
+from pytest_mcpeval.kinds.security.sampling import tools_of
 from pytest_mcpeval.project_file import PROJECT_FILE_NAME
 from pytest_mcpeval.samples import Sample, to_json
 from pytest_mcpeval.text import revealed, shortened
@@ -25,9 +25,9 @@ UNNAMED = "flagged"
 SHOWN_CHARACTERS = 500
 
 
-def write(path: Path, evaluation: Evaluation) -> None:
-    """Write the log of all scans of a session; without any, it has no results."""
-    write_atomically(path, to_json(sarif_of(evaluation), indent=1) + "\n")
+def sarif(evaluation: Evaluation) -> str:
+    """The log of all scans of a session; without any, it has no results."""
+    return to_json(sarif_of(evaluation), indent=1) + "\n"
 
 
 def sarif_of(evaluation: Evaluation) -> dict[str, Any]:
@@ -48,8 +48,6 @@ def sarif_of(evaluation: Evaluation) -> dict[str, Any]:
 
 def _failures(sample: Sample) -> Iterator[str]:
     """What was not scanned of a server."""
-    from pytest_mcpeval.kinds.security.sampling import tools_of
-
     if "tools" not in sample.measured:
         yield f"{sample.traits['server']}: not scanned: {sample.message or sample.outcome}"
     for tool in tools_of(sample):
@@ -93,8 +91,6 @@ def _invocation(failures: list[str]) -> dict[str, Any]:
 
 
 def _results(sample: Sample) -> Iterator[dict[str, Any]]:
-    from pytest_mcpeval.kinds.security.sampling import tools_of
-
     for tool in tools_of(sample):
         if tool["flagged"]:
             for detection in tool["detections"] or [{"rule": UNNAMED, "severity": tool["severity"]}]:

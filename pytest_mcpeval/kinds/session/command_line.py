@@ -1,0 +1,90 @@
+"""The options about sessions. Imported in every session of pytest, so it imports next to nothing."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from typing import TYPE_CHECKING
+
+from pytest_mcpeval.kinds.option import CommandLine, Option, positive
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.kinds.session.options import SessionOptions
+
+MOST_CALLS = 999
+"""The largest call budget of a session's scenario: ids of calls have three digits."""
+
+
+def call_budget(text: str) -> int:
+    """The calls that a text stands for, at most `MOST_CALLS`.
+
+    Raises:
+        ArgumentTypeError: It is no whole number from 1.
+    """
+    return min(positive(text), MOST_CALLS)
+
+
+def minutes(text: str) -> float:
+    """The minutes that a text stands for.
+
+    Raises:
+        ArgumentTypeError: They are not more than 0 and at most 1440.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= 1440:
+        raise ArgumentTypeError(f"expected minutes, more than 0 and at most 1440, found {text!r}")
+    return found
+
+
+OPTIONS = (
+    Option(
+        "--mcpeval-name",
+        "name of the evaluation that session suites write to mcp-evals/ (default: date and time)",
+        metavar="NAME",
+    ),
+    Option("--mcpeval-resume", "go on with an unfinished evaluation of session suites"),
+    Option(
+        "--mcpeval-restart",
+        "begin an evaluation anew; the files of the old one are kept in a folder of their own",
+    ),
+    Option(
+        "--mcpeval-call-budget",
+        f"calls that a scenario of a session may make (default: 20, at most {MOST_CALLS})",
+        metavar="N",
+        type=call_budget,
+        changes_measure=True,
+    ),
+    Option(
+        "--mcpeval-wallclock-budget",
+        "minutes that all scenarios of a session may take together (default: 15)",
+        metavar="MINUTES",
+        type=minutes,
+        changes_measure=True,
+    ),
+)
+
+
+def options_of(command_line: CommandLine) -> SessionOptions:
+    """How the evaluations of a session are named and begun, and what their scenarios may cost.
+
+    Raises:
+        ValueError: The name cannot be one, the options do not go together, or there is nothing to go on with.
+    """
+    from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
+
+    value = command_line.value
+    if command_line.decided:
+        return SessionOptions.from_data(command_line.decided)
+    return session_options(
+        command_line.root,
+        value("mcpeval_name"),
+        resume=bool(value("mcpeval_resume")),
+        restart=bool(value("mcpeval_restart")),
+        budgets={
+            name: found
+            for name in ("call_budget", "wallclock_budget")
+            if (found := value(f"mcpeval_{name}")) is not None
+        },
+    )
