@@ -167,6 +167,9 @@ def _rules(document: Document, section: str, kind: Kind[Any]) -> tuple[Rule, ...
     if not isinstance(entries, list):
         message = f"{section}: expected a list of entries such as `- files: docs/**`, found {shown(entries)}"
         raise DataFileError([document.problem(section, message=message)])
+    if not entries:
+        message = f"{section}: the list has no entry, so that it says nothing: add one, or remove the key"
+        raise DataFileError([document.problem(section, message=message)])
     rules: list[Rule] = []
     problems: list[Problem] = []
     for index, entry in enumerate(entries):

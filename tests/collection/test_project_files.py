@@ -145,6 +145,8 @@ def test_paths_of_baselines_are_relative_to_their_file(small: Project) -> None:
             "scenario: {server: tiny}",
             "1: scenario: expected a list of entries such as `- files: docs/**`, found a map",
         ),
+        ("security: []", "1: security: the list has no entry, so that it says nothing: add one, or remove"),
+        ("scenario: []", "1: scenario: the list has no entry, so that it says nothing: add one, or remove"),
         ("scenario:", "1: scenario: expected a list of entries such as `- files: docs/**`, found null"),
         ("scenario:\n- tiny", '2: scenario[0]: expected a mapping, found "tiny"'),
         ("scenario:\n- fils: a.yaml", '2: scenario[0]: unknown key "fils" (did you mean "files"?)'),

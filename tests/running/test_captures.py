@@ -320,12 +320,29 @@ def test_json_in_a_text_that_is_wrapped_is_seen_by_checks_and_captures(runtime: 
     assert sample.run["answers"][0]["structured"] == {"result": texts(sample)[0]}
 
 
-@pytest.mark.parametrize("value", [7, "x", None])
+@pytest.mark.parametrize("value", [7, "x", None, {"a": 1}, {"a": {"result": 2}}, [1, 2], {}])
 def test_what_is_wrapped_is_found_under_result_as_well(runtime: Runtime, value: Any) -> None:
-    check = {"type": "json_path", "path": "$.result", "value_type": "string"}
-    bare = {"type": "equals", "path": "$", "value": value}
-    step = {"tool": "wrapped", "input": {"value": value}, "expected": {"validations": [check, bare]}}
-    sample = sample_of(runtime, {**step, "capture": {"id": "$.result"}})
+    rules = [
+        {"type": "equals", "path": "$", "value": value},
+        {"type": "equals", "path": "$.result", "value": value},
+        {"type": "json_path", "path": "$['result']", "equals": value},
+        {"type": "json_path", "path": "$.result", "value_type": "string", "source": "structured"},
+        {"not": {"type": "json_path", "path": "$.results"}},
+    ]
+    step = {"tool": "wrapped", "input": {"value": value}, "expected": {"validations": rules}}
+    second = say(value, {"type": "equals", "path": "$", "value": value}, {"type": "not_error"})
+    second["input"] = {"value": "${id}"}
+    sample = sample_of(runtime, {**step, "capture": {"id": "$.result"}}, second)
+    assert [check for check in sample.checks if not check.passed] == [], sample
+
+
+def test_a_result_inside_what_is_wrapped_is_found_first(runtime: Runtime) -> None:
+    rules = [
+        {"type": "json_path", "path": "$.result", "equals": 5},
+        {"type": "json_path", "path": "$.more", "equals": 6},
+    ]
+    step = {"tool": "wrapped", "input": {"value": {"result": 5, "more": 6}}}
+    sample = sample_of(runtime, {**step, "expected": {"validations": rules}})
     assert sample.outcome == "passed", sample
 
 

@@ -158,8 +158,9 @@ def json_path(parameters: JsonPathCheck, response: Response) -> Verdict:
 
     JSON is the structured content, or the text when there is none. Structured content that only wraps what
     the text says, as Python servers send it for `-> str`, `-> int` or `-> list`, gives way to what is in it:
-    of `{"result": "5"}` and `{"result": 5}` that is 5, and `$.result` finds it as well. All checks of JSON
-    see the same; `source` picks the text or the structured content as it is.
+    of `{"result": "5"}` and `{"result": 5}` that is 5, and `$.result` finds it as well (in an object that has
+    a `result` of its own, it finds that). All checks of JSON see the same; `source` picks the text or the
+    structured content as it is.
 
     Without operators at least one value must exist. `match` says which values must satisfy the operators:
     `all` (default; at least one must exist), `any`, or the `first`. Operators: `exists`, `count` (of

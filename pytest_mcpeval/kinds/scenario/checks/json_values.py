@@ -50,14 +50,17 @@ def _read(text: str) -> Any:
 def json_at(path: str, response: Response, source: Source | None = None) -> Any:
     """The JSON that a path is searched in.
 
-    Where structured content gives way to what it wraps, ``$.result`` leads to that as well.
+    Where structured content gives way to what it wraps, ``$.result`` leads to that as well, unless that is an
+    object with a ``result`` of its own.
 
     Raises:
         JudgementError: There is no JSON.
     """
     value = json_of(response, source)
-    wraps = source is None and isinstance(response.structured, Mapping) and not isinstance(value, Mapping)
-    return response.structured if wraps and WRAPPED.match(path) else value
+    is_wrapped = source is None and response.structured is not None and value is not response.structured
+    if not is_wrapped or not WRAPPED.match(path) or (isinstance(value, Mapping) and "result" in value):
+        return value
+    return {"result": value}
 
 
 def json_equal(left: Any, right: Any) -> bool:
