@@ -40,6 +40,9 @@ class PageControl(Protocol):
     def act(self, action: PageAction) -> None:
         """Click, select or fill: on the first element that matches, as soon as it can be acted on."""
 
+    def await_visible(self, selector: str) -> None:
+        """Wait until the first element that matches is visible, no longer than for an action."""
+
     def fill(self, selector: str, text: str) -> None:
         """Put a text into an input, textarea or editable element, which then has the focus."""
 

@@ -299,6 +299,11 @@ class PlaywrightPage:
             else:
                 first.fill(action.value or "")
 
+    def await_visible(self, selector: str) -> None:
+        """Wait for an element."""
+        with self._told(f"cannot find {selector}", ACTION_MS / 1000):
+            self.page.locator(selector).first.wait_for(state="visible", timeout=ACTION_MS)
+
     def fill(self, selector: str, text: str) -> None:
         """Put a text into a field, which then has the focus."""
         with self._told(f"cannot fill {selector}", ACTION_MS / 1000):

@@ -191,6 +191,10 @@ class McpPage:
         else:
             self.fill(action.selector, action.value or "")
 
+    def await_visible(self, selector: str) -> None:
+        """Wait for an element."""
+        self._on_element("browser_evaluate", f"{selector} >> visible=true", "find", function="() => null")
+
     def fill(self, selector: str, text: str) -> None:
         """Put a text into a field, which then has the focus."""
         self._on_element("browser_type", selector, "fill", text=text)

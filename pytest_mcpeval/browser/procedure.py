@@ -78,12 +78,20 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
         _act(page, directive.preconditions, pause)
     with progress.step("landing"):
         _persistently(page, "attend", pause)
-        progress.final_url = _host_checked(_place(page, pause)["url"], directive)
+        _require_host(page, directive, progress, pause)
+        # Until its input is there, a page that scripts make shows little of what it shows without an answer.
+        found = _found_input(page, directive.input_selector, pause)
+        _require_host(page, directive, progress, pause)
         _keep(page, folder.landing_screenshot, folder.landing_dom, pause)
         _attend(page, pause)
     with progress.step("locate_input"):
-        selector = directive.input_selector or _text_input(page, pause)
-        _type(page, selector, directive.input)
+        if isinstance(found, PageError):
+            raise found
+        selector = found
+        try:
+            page.fill(selector, directive.input)
+        except PageError as error:
+            raise _not_typed(selector, error) from None
     submission = Submission(page, directive, selector, pause)
     with progress.step("submit"):
         progress.notes += submission.submit()
@@ -93,8 +101,7 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
         _act(page, directive.reveal_actions, pause)
     with progress.step("after_submit"):
         _loaded(page, pause)
-        place = _place(page, pause)
-        progress.final_url = _host_checked(place["url"], directive)
+        place = _require_host(page, directive, progress, pause)
         remarks = [*_elsewhere(place["url"], directive), *_remarks(page.console(), place["status"])]
         progress.notes += [redactor.text(note) for note in remarks]
         size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, pause)
@@ -107,18 +114,22 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
             )
 
 
-def _host_checked(url: str, directive: Directive) -> str:
-    """The URL of the page that is to be captured, without secrets.
+def _require_host(
+    page: PageControl, directive: Directive, progress: Progress, pause: Pause
+) -> dict[str, Any]:
+    """Where the page is that is to be captured; its URL is noted without secrets.
 
     Raises:
         PageError: It is on another host, and the directive allows none.
     """
-    if directive.same_host and (problem := next(_elsewhere(url, directive), None)):
+    place = _place(page, pause)
+    progress.final_url = redactor.text(place["url"])
+    if directive.same_host and (problem := next(_elsewhere(place["url"], directive), None)):
         raise PageError(
             f"{problem}; its host_policy is same_host: see which action or redirect leads there, or set "
             "access.host_policy to any"
         )
-    return redactor.text(url)
+    return place
 
 
 def _elsewhere(url: str, directive: Directive) -> Iterator[str]:
@@ -168,14 +179,14 @@ def _place(page: PageControl, pause: Pause) -> dict[str, Any]:
     return place
 
 
-def _persistently(page: PageControl, command: str, pause: Pause) -> Any:
+def _persistently(page: PageControl, command: str, pause: Pause, argument: Any = None) -> Any:
     """The result of a command that only reads, asked for again while the page changes to another."""
     for _ in range(READING_ATTEMPTS - 1):
         try:
-            return page.command(command)
+            return page.command(command, argument)
         except PageError:
             pause(4 * POLL_MS)
-    return page.command(command)
+    return page.command(command, argument)
 
 
 def _loaded(page: PageControl, pause: Pause) -> None:
@@ -203,26 +214,30 @@ def _act(page: PageControl, actions: Sequence[PageAction], pause: Pause) -> None
     _place(page, pause)
 
 
-def _text_input(page: PageControl, pause: Pause) -> str:
+def _found_input(page: PageControl, selector: str | None, pause: Pause) -> str | PageError:
+    """The selector of the input, as soon as it is visible; or why there is none."""
+    if selector is not None:
+        try:
+            page.await_visible(selector)
+        except PageError as error:
+            return _not_typed(selector, error)
+        return selector
     for _ in range(INPUT_WAIT_MS // POLL_MS):
-        for css, selector in TEXT_INPUTS:
-            if page.command("count", css) > 0:
-                return f"{selector} >> nth=0"
+        for css, visible in TEXT_INPUTS:
+            if _persistently(page, "count", pause, css) > 0:
+                return f"{visible} >> nth=0"
         pause(POLL_MS)
-    raise PageError(
+    return PageError(
         f"no input field was found within {INPUT_WAIT_MS / 1000:g} s: tried textarea:visible, then "
         "input[type='text']:visible, without those that are read-only or disabled. Name the field by "
         "interaction.input_selector, or open it by interaction.preconditions"
     )
 
 
-def _type(page: PageControl, selector: str, text: str) -> None:
-    try:
-        page.fill(selector, text)
-    except PageError as error:
-        raise PageError(
-            f"the input field {selector} cannot be typed into: {error}. Correct interaction.input_selector"
-        ) from None
+def _not_typed(selector: str, error: PageError) -> PageError:
+    return PageError(
+        f"the input field {selector} cannot be typed into: {error}. Correct interaction.input_selector"
+    )
 
 
 def _keep(page: PageControl, screenshot: Path, dom: Path, pause: Pause) -> int:

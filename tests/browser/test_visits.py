@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from pathlib import Path
 from threading import Timer
@@ -322,9 +323,9 @@ def test_where_the_page_ended_is_kept_and_another_host_is_told(visit: MakeVisit,
         [note] = made.result.notes
         told = f"the page ended on another host: {elsewhere}/chat?left, and access.url is on 127.0.0.1"
         assert note == told
-        assert visit("/leaving", same_host=True, **gone).error.startswith(
-            f"after_submit: {told}; its host_policy"
-        )
+        refused = visit("/leaving", same_host=True, **gone)
+        assert refused.error.startswith(f"after_submit: {told}; its host_policy")
+        assert refused.result.final_url == f"{elsewhere}/chat?left"
         # Nothing is typed into a page of another host.
         site.redirects["/moved"] = f"{elsewhere}/chat"
         moved = visit("/moved", same_host=True)
@@ -378,6 +379,24 @@ def test_a_page_that_is_down(visit: MakeVisit) -> None:
     assert made.error.startswith(f"navigate: {url}/chat does not load: ")
     assert "ERR_CONNECTION_REFUSED" in made.error
     assert made.result.completed == ("open_browser",)
+
+
+def test_the_landing_page_is_captured_when_its_input_is_there(
+    visit: MakeVisit, site: Site, tmp_path: Path
+) -> None:
+    def hold(path: str) -> None:
+        until = time.monotonic() + 2
+        while path == "/ready" and time.monotonic() < until:
+            if any(tmp_path.rglob("step-001-landing.html")):
+                break
+            time.sleep(0.05)
+
+    site.on_request = hold
+    text = json.dumps(chat(extra="<h1>made by a script</h1>")).replace("</", "<\\/")
+    site.pages["/made"] = f"<script>fetch('/ready').then(() => document.write({text}))</script>"
+    made = visit("/made", input_selector="role=textbox")
+    assert "answer 1 to hello" in made.answer
+    assert "made by a script" in visible_text(made.landing)
 
 
 def test_a_page_that_answers_with_an_error(visit: MakeVisit, site: Site) -> None:
