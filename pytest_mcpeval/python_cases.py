@@ -215,7 +215,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
         message=_message(outcome, checks, call, report),
         traits=_traits(item, recorder),
         measured=measured(recorder.server, [(made.target, made.name) for made in recorder.calls], answers),
-        run=measured_run(answers),
+        run=measured_run(answers, range(len(answers) if outcome != "passed" else 0)),
     )
     return sample
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -316,11 +317,11 @@ async def _awaited(started: Future[Response], timeout: float) -> Response:
 
 
 def record_response(call: RecordedCall, response: Response, connection: Connection, began: Moment) -> None:
-    """Note the answer to a call, with what the server wrote since it began when it is an error."""
-    tail = connection.stderr_tail(since=began) if response.is_error else ""
+    """Note the answer to a call, and how to read what the server wrote since it began."""
+    tail = partial(connection.stderr_tail, since=began, until=connection.moment())
     call.answer = Answer(call.arguments, response, stderr_tail=tail)
 
 
 def record_error(call: RecordedCall, error: CallError) -> None:
     """Note that a call brought no answer, and why."""
-    call.answer = Answer(call.arguments, error=error, stderr_tail=error.stderr_tail)
+    call.answer = Answer(call.arguments, error=error, stderr_tail=partial(str, error.stderr_tail))

@@ -238,16 +238,20 @@ class Connection:
         return next((found.output_schema for found in tools if found.name == tool), None)
 
     def moment(self) -> Moment:
-        """Now, for `stderr_tail`: taken before the calls of a case."""
+        """Now, for `stderr_tail`: taken before the calls of a case, and after each."""
         return self._session.moment()
 
-    def stderr_tail(self, lines: int = _TAIL_LINES, *, since: Moment | None = None) -> str:
-        """What the server last wrote on standard error since a moment or the handshake, without secrets.
+    def stderr_tail(
+        self, lines: int = _TAIL_LINES, *, since: Moment | None = None, until: Moment | None = None
+    ) -> str:
+        """What the server last wrote on standard error between two moments, without secrets.
+
+        By default from the handshake until now.
 
         A note about lines on its standard output that are no JSON-RPC comes after it, and a note on other
         calls that were in flight last.
         """
-        return redactor.text(self._session.last_words(lines, since))
+        return redactor.text(self._session.last_words(lines, since, until))
 
     def close(self) -> None:
         """End the connection and the server's process; returns when both are gone, within some seconds."""

@@ -26,9 +26,9 @@ class Garbage:
             self._last = line[:_EXAMPLE_LENGTH]
             self._first = self._first or self._last
 
-    def words(self, since: int = 0) -> str:
-        """What to tell people of the lines after the first ``since``; empty if there was none."""
-        count = self.count - since
+    def words(self, since: int, until: int) -> str:
+        """What to tell people of the lines after ``since`` of them, up to ``until``; empty if none."""
+        count = until - since
         if not count:
             return ""
         lines = "a line" if count == 1 else f"{count} lines"

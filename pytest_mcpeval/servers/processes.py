@@ -59,15 +59,18 @@ class ProcessFiles:
 
     def stderr_size(self) -> int:
         """Bytes on standard error so far."""
-        return self.stderr.stat().st_size if self.stderr.exists() else 0
+        try:
+            return os.stat(self.stderr).st_size
+        except OSError:
+            return 0
 
-    def tail(self, lines: int, start: int = 0) -> str:
-        """The last lines of standard error after byte ``start``, read from its last 64 KiB."""
+    def tail(self, lines: int, start: int = 0, end: int | None = None) -> str:
+        """The last lines of standard error from byte ``start`` to ``end``; at most 64 KiB are read."""
+        end = self.stderr_size() if end is None else end
         try:
             with self.stderr.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(start, size - _TAIL_BYTES))
-                text = file.read(_TAIL_BYTES).decode("utf-8", "replace")
+                began = file.seek(max(start, end - _TAIL_BYTES))
+                text = file.read(max(0, end - began)).decode("utf-8", "replace")
         except OSError:
             return ""
         kept = text.rstrip().splitlines()[-lines:] if lines > 0 else []

@@ -170,17 +170,25 @@ class Session:
         said = self.files.stderr_size() if self.files else 0
         return Moment(said, self.garbage.count, self._in_flight, self._overlaps)
 
-    def last_words(self, lines: int, since: Moment | None = None, *, from_start: bool = False) -> str:
-        """What the server last said outside the protocol, after a moment; by default since the handshake.
+    def last_words(
+        self,
+        lines: int,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        *,
+        from_start: bool = False,
+    ) -> str:
+        """What the server last said outside the protocol from one moment, or the handshake, to another.
 
         Servers built on mcp 1.x answer the handshake's first question with a validation error on their
         standard error, which says nothing about the case at hand. Where other calls were in flight meanwhile,
         a last line says that the words may be about them.
         """
         start = 0 if from_start else max(self._connected_at, since.stderr_bytes if since else 0)
-        said = self.files.tail(lines, start) if self.files else ""
-        garbage = self.garbage.words(since.garbage_lines if since else 0)
-        shared = since is not None and (since.calls_in_flight > 0 or self._overlaps > since.overlaps)
+        until = until or self.moment()
+        said = self.files.tail(lines, start, until.stderr_bytes) if self.files else ""
+        garbage = self.garbage.words(since.garbage_lines if since else 0, until.garbage_lines)
+        shared = since is not None and (since.calls_in_flight > 0 or until.overlaps > since.overlaps)
         note = OTHERS_IN_FLIGHT if shared and (said or garbage) else ""
         return "\n".join(part for part in (said, garbage, note) if part)
 

@@ -106,6 +106,11 @@ def faults_in(tmp_path_factory: pytest.TempPathFactory) -> RunIn:
             case(said, {**announcing, "input": {"words": f"about {said}", "fails": fails}})
             for said, fails in words
         ]
+        unmet = {"expected": {"validations": [{"type": "contains", "value": "no such words"}]}}
+        said = {"input": {"words": "about four", "fails": False}}
+        cases.append({**announcing, **said, "id": "four", **unmet})
+        steps = [{**case("", {"tool": "announce", **said}), **more} for more in ({}, unmet)]
+        cases.append({"id": "five", "steps": [{k: v for k, v in s.items() if k != "id"} for s in steps]})
         project.suite("chatty.json", *cases, server="steady")
         cases = []
         for name, fields in {**FAULTS, **SURVIVED, **UNASKABLE}.items():
@@ -138,10 +143,10 @@ def test_after_each_fault_the_next_case_works(faults: Run) -> None:
         *SURVIVED,
         *(f"after-{name}" for name in {**FAULTS, **SURVIVED, **UNASKABLE}),
     }
-    # And the eleven cases of the three other suites, two of which fail.
+    # And the thirteen cases of the three other suites, four of which fail.
     passed = len(found) - len(FAULTS) - len(UNASKABLE) + 9
     assert faults.last_line.startswith(
-        f"{len(FAULTS) + 2} failed, {passed} passed, {len(UNASKABLE) + 1} errors in"
+        f"{len(FAULTS) + 4} failed, {passed} passed, {len(UNASKABLE) + 1} errors in"
     )
 
 
@@ -183,9 +188,12 @@ def test_a_case_shows_what_the_server_wrote_during_it(faults: Run) -> None:
         "one": None,
         "two": "about two",
         "three": "about three",
+        "four": "about four",
+        "five": None,
     }
+    assert cases["five"]["answers"][1]["stderr"] == "about four\nabout four"
     shown = [line.strip() for line in faults.lines]
-    assert [shown.count(f"about {name}") for name in ("one", "two", "three")] == [0, 1, 1]
+    assert [shown.count(f"about {name}") for name in ("one", "two", "three", "four")] == [0, 1, 1, 3]
 
 
 def test_a_server_whose_list_has_no_end_cannot_be_asked(faults: Run) -> None:

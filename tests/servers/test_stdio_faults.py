@@ -170,7 +170,11 @@ def test_words_before_a_moment_are_those_of_another_case(connections: Connection
     began = connection.moment()
     assert connection.stderr_tail(since=began) == ""
     connection.call_tool("announce", {"words": "two"})
-    assert connection.stderr_tail(since=began) == "two"
+    ended = connection.moment()
+    connection.call_tool("announce", {"words": "three"})
+    assert connection.stderr_tail(since=began, until=ended) == "two"
+    assert connection.stderr_tail(since=began) == "two\nthree"
+    assert connection.stderr_tail(since=ended, until=began) == ""
     error = call_error(connections, faulty, "exit_3")
     assert error.stderr_tail == "the disk is full"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,9 @@ class Answer:
 
     ``arguments`` are those sent, with values filled in; ``values`` are those known after this step, captured
     ones and environment variables; ``capture_problems`` maps the names that could not be captured to the
-    reason. ``connection`` is what an unanswered call was made on. ``unaskable`` says why a call was
-    not made, or does not count.
+    reason. ``stderr_tail`` reads what the server wrote from the beginning of the case to this answer: read
+    when something is wrong, since most answers are right. ``connection`` is what an unanswered call was made
+    on. ``unaskable`` says why a call was not made, or does not count.
     """
 
     arguments: Mapping[str, Any]
@@ -50,7 +52,7 @@ class Answer:
     error: CallError | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     capture_problems: Mapping[str, str] = field(default_factory=dict)
-    stderr_tail: str = ""
+    stderr_tail: Callable[[], str] = str
     connection: Connection | None = None
     unaskable: Unaskable | None = None
 
@@ -94,7 +96,7 @@ def _call(step: Step, values: dict[str, Any], connection: Connection, began: Mom
             if problem is not None:
                 return Answer(arguments, unaskable=problem)
         if not error.is_rejection or not (step.expects_rejection or allows_error(step.checks)):
-            tail = connection.stderr_tail(since=began)
+            tail = partial(connection.stderr_tail, since=began, until=connection.moment())
             return Answer(arguments, error=error, stderr_tail=tail, connection=connection)
         latency = (perf_counter() - started) * 1000
         limit = 1000 * step.timeout
@@ -105,7 +107,7 @@ def _call(step: Step, values: dict[str, Any], connection: Connection, began: Mom
             values[name] = capture(response, path)
         except LookupError as error:
             problems[name] = str(error)
-    tail = connection.stderr_tail(since=began) if response.is_error or problems else ""
+    tail = partial(connection.stderr_tail, since=began, until=connection.moment())
     return Answer(arguments, response, None, dict(values), problems, tail)
 
 
@@ -143,7 +145,7 @@ def judge(
         message=headline(checks),
         traits={**case.traits, "name": spec.name, "description": spec.description},
         measured=measured(spec.server.name, [(step.target, step.name) for step in spec.steps], answers),
-        run=measured_run(answers),
+        run=measured_run(answers, {(check.step or 1) - 1 for check in checks if not check.passed}),
     )
 
 
@@ -250,16 +252,20 @@ def measured(server: str, calls: Sequence[tuple[str, str]], answers: Sequence[An
     }
 
 
-def measured_run(answers: Sequence[Answer]) -> dict[str, Any]:
-    """Milliseconds the calls took, and the verbatim answers."""
+def measured_run(answers: Sequence[Answer], wrong: Container[int]) -> dict[str, Any]:
+    """Milliseconds the calls took, and the verbatim answers.
+
+    Those whose number is in ``wrong`` have with them what the server wrote on standard error.
+    """
     return {
         "processingTimeMs": sum(answer.response.latency_ms for answer in answers if answer.response),
-        "answers": [_kept(answer) for answer in answers],
+        "answers": [_kept(answer, index in wrong) for index, answer in enumerate(answers)],
     }
 
 
-def _kept(answer: Answer) -> dict[str, Any]:
-    kept: dict[str, Any] = {"stderr": answer.stderr_tail} if answer.stderr_tail else {}
+def _kept(answer: Answer, is_wrong: bool) -> dict[str, Any]:
+    tail = answer.stderr_tail() if is_wrong else ""
+    kept: dict[str, Any] = {"stderr": tail} if tail else {}
     if answer.response is None:
         return kept
     response = answer.response
