@@ -153,15 +153,16 @@ class Executor:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the samples of an item on its report, as one JSON string."""
         report = yield
-        if isinstance(item, CaseItem) and not _is_verdict(item, call):
-            withdraw_xfail(item, call, report)
-        if (problem := _unknown_fixture(item, call, report)) is not None:
-            report.longrepr = problem
-        elif (error := _not_ready(item, call)) is not None:
-            # In a set-up, pytest does not ask the item for the words.
-            report.longrepr = str(error)
-        if (once := _told_once(item, call, report)) is not None:
-            setattr(report, ONCE_ATTRIBUTE, tuple(map(redactor.text, once)))
+        if call.excinfo is not None:
+            if isinstance(item, CaseItem) and not _is_verdict(item, call):
+                withdraw_xfail(item, call, report)
+            if (problem := _unknown_fixture(item, call, report)) is not None:
+                report.longrepr = problem
+            elif (error := _not_ready(item, call)) is not None:
+                # In a set-up, pytest does not ask the item for the words.
+                report.longrepr = str(error)
+            if (once := _told_once(item, call, report)) is not None:
+                setattr(report, ONCE_ATTRIBUTE, tuple(map(redactor.text, once)))
         samples = _samples_of(item, call, report)
         if samples:
             samples, text = _as_json(_as_reported(samples, report), report)

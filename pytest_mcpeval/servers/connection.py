@@ -116,8 +116,10 @@ class Connection:
 
     def responsive(self) -> bool:
         """Like `alive`; after a call that went wrong, the server is asked for a sign of life."""
-        if not self.alive or not self._session.suspect:
-            return self.alive
+        if not self.alive:
+            return False
+        if not self._session.suspect:
+            return True
         from pytest_mcpeval.servers.session import LIFE_SIGN_SECONDS
 
         try:

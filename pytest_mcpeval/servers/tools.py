@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 _NAMES_SHOWN = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tool:
     """A tool of a server. Schemas are JSON Schemas; ``annotations`` are the hints of the protocol.
 
-    ``title`` is the name for people.
+    ``title`` is the name for people. Each listing has tools of its own: what is made of one can be kept.
     """
 
     name: str

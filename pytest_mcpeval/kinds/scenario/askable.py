@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from pytest_mcpeval.kinds.scenario.checks.schema_patterns import errors_by
 from pytest_mcpeval.kinds.scenario.checks.schemas import problem_of_schema
 from pytest_mcpeval.kinds.scenario.spec import Step
 from pytest_mcpeval.loading.wording import closest
@@ -15,6 +17,8 @@ from pytest_mcpeval.servers.tools import Prompt, Tool, unlisted
 from pytest_mcpeval.text import shortened
 
 if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
     from pytest_mcpeval.servers.connection import Connection
 
 SHOWN_PROBLEMS = 5
@@ -142,11 +146,6 @@ def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     Raises:
         ValueError: The schema cannot be used.
     """
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for
-
-    from pytest_mcpeval.kinds.scenario.checks.schema_patterns import errors_of
-
     schema = tool.input_schema
     known = schema.get("properties")
     near = []
@@ -154,7 +153,7 @@ def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     if isinstance(known, Mapping) and not {"patternProperties", "unevaluatedProperties"} & schema.keys():
         near = list(_misspelt(arguments, known)) if not schema.get("additionalProperties") else []
     try:
-        errors = list(errors_of(schema, dict(arguments), validator_for(schema, default=Draft202012Validator)))
+        errors = list(_errors_by_input_schema(tool)(dict(arguments)))
     except Exception as error:
         problem = problem_of_schema(schema) or f"{type(error).__name__}: {error}"
         raise ValueError(f"its input schema cannot be used: {shortened(problem, 200)}") from error
@@ -162,6 +161,12 @@ def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     if any(error.validator == "additionalProperties" for error in errors) and "project" in arguments:
         near.append("`project` is that of the case or file, unless `send_project` is false")
     return [*found, *near]
+
+
+@lru_cache(1024)
+def _errors_by_input_schema(tool: Tool) -> Callable[[Any], Iterator[ValidationError]]:
+    """Made once for the many calls of a tool: that takes longer than its use."""
+    return errors_by(tool.input_schema)
 
 
 def _of_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> Sequence[str]:

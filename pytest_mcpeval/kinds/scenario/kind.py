@@ -15,7 +15,7 @@ from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.kinds.scenario import gates, metrics
 from pytest_mcpeval.kinds.scenario.explain import explain
 from pytest_mcpeval.kinds.scenario.load import load_suite
-from pytest_mcpeval.kinds.scenario.placeholders import require_environment
+from pytest_mcpeval.kinds.scenario.placeholders import has_opening, require_environment
 from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge
 from pytest_mcpeval.kinds.scenario.schema import FOREIGN_KEYS, GatesModel, ScenarioSettings
 from pytest_mcpeval.kinds.scenario.shape import ScenarioShape
@@ -90,12 +90,14 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
         row: Any = suite.document.data
         for key in case.keys:
             row = row[key]
-        texts = _without_foreign({key: row[key] for key in ("input", "expected", "steps") if key in row})
+        texts = {key: row[key] for key in ("input", "expected", "steps") if key in row}
+        if not has_opening(texts):
+            return
 
         def place(*keys: str | int) -> str:
             return f"{suite.key}:{suite.document.line(*case.keys, *keys)}"
 
-        require_environment(texts, place, os.environ)
+        require_environment(_without_foreign(texts), place, os.environ)
 
     def ask(self, suite: Scenario, case: ScenarioCase, context: RunContext) -> list[Answer]:
         """Make the calls of a case."""

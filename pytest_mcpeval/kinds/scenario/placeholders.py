@@ -62,6 +62,8 @@ def environment(data: Any, environ: Mapping[str, str]) -> tuple[dict[str, str], 
     """
     values: dict[str, str] = {}
     unset: dict[Path, Placeholder] = {}
+    if not has_opening(data):
+        return values, unset
     for path, one in placeholders(data, "case"):
         if isinstance(one, PlaceholderError) or one.captured:
             continue

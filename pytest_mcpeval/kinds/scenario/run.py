@@ -162,8 +162,9 @@ def _judged(
         found += _unanswered(step.checks, "not asked")
     else:
         found = list(_checks_of(step, answer, registry))
-    several = number + 1 if len(case.spec.steps) > 1 else None
-    return (replace(check, step=several) for check in found)
+    if len(case.spec.steps) == 1:
+        return iter(found)
+    return (replace(check, step=number + 1) for check in found)
 
 
 def _not_asked(

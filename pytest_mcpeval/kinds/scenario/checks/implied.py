@@ -87,7 +87,7 @@ def has_content(response: Response) -> bool:
     """Whether an answer says anything, besides its metadata block; ``[]`` and ``{}`` say nothing."""
     if any(block.type != "text" for block in response.blocks):
         return True
-    return any(_says_something(value) for value in (response.text, unwrapped(response)))
+    return _says_something(response.text) or _says_something(unwrapped(response))
 
 
 def _says_something(value: object) -> bool:

@@ -113,7 +113,8 @@ class ParsedCheck:
         """What the judge says; an exception inside it is a failure of the check, never raised."""
         try:
             found = self.judge(response)
-            json.dumps(found.details, allow_nan=False)
+            if found.details is not None:
+                json.dumps(found.details, allow_nan=False)
         except (JudgementError, SearchTimeoutError) as error:
             return unjudged(str(error))
         except CheckSpecError as error:

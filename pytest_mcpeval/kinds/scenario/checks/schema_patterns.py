@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,19 +34,28 @@ def bad_pattern(schema: Any, at: Path = ()) -> tuple[Path, str] | None:
     return next((problem for problem in found if problem is not None), None)
 
 
-def errors_of(schema: Mapping[str, Any], value: Any, kind: type[Validator]) -> Iterator[ValidationError]:
-    """Every error of a value, by the rules of a draft.
+def errors_by(schema: Mapping[str, Any]) -> Callable[[Any], Iterator[ValidationError]]:
+    """What finds every error of a value, by the rules of the draft the schema names (default: 2020-12).
 
-    Raises:
-        TimeoutError: A pattern took too long.
-        referencing.exceptions.Unresolvable: A reference leads out of the schema.
+    Reading the errors raises `SearchTimeoutError` when a pattern takes too long, and
+    `referencing.exceptions.Unresolvable` for a reference that leads out of the schema.
     """
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
     from referencing import Registry
 
+    validator: Any = _with_our_patterns(validator_for(schema, default=Draft202012Validator))
+
+    def errors(value: Any) -> Iterator[ValidationError]:
+        prepared = _prepared(schema, frozenset(_names(value)))
+        return iter(validator(prepared, registry=Registry()).iter_errors(value))
+
+    if _mentions(schema, "unevaluatedProperties"):
+        return errors
     # An empty registry: the default one would fetch references from the network.
-    validator: Any = _with_our_patterns(kind)
-    names = frozenset(_names(value)) if _mentions(schema, "unevaluatedProperties") else None
-    return iter(validator(_prepared(schema, names), registry=Registry()).iter_errors(value))
+    found: Callable[[Any], Iterator[ValidationError]]
+    found = validator(_prepared(schema, None), registry=Registry()).iter_errors
+    return found
 
 
 def _patterns(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from pytest_mcpeval.servers.response import Response
 from .json_values import Source, json_of
 from .parameters import Parameters
 from .registry import check_type
-from .schema_patterns import bad_pattern, errors_of
+from .schema_patterns import bad_pattern, errors_by
 from .vacuous import schema_problem
 from .verdict import JudgementError, Verdict, failed, inconclusive, passed, shortened
 
@@ -87,13 +87,10 @@ def _judge(value: Any, schema: Mapping[str, Any]) -> Verdict:
 
 
 def _errors(value: Any, schema: Mapping[str, Any]) -> list[str]:
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for
     from referencing.exceptions import Unresolvable
 
-    kind = validator_for(schema, default=Draft202012Validator)
     try:
-        errors = list(errors_of(schema, value, kind))
+        errors = list(errors_by(schema)(value))
     except Unresolvable as error:
         raise JudgementError(
             f"the schema refers to {error.ref}, which is not in it (nothing is fetched)"
