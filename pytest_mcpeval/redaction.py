@@ -269,7 +269,8 @@ def _escaped(text: str) -> Iterator[str]:
 
 
 def _percent_encoded(text: str) -> Iterator[str]:
-    """As Python, browsers and HTTP clients encode parts of addresses, and in forms."""
+    """As Python, browsers and HTTP clients encode parts of addresses, and in forms; or as a form is read."""
+    yield text.replace("+", " ")
     for safe in ("", "/", "!'()*", ";,/?:@&=+$!'()*#", "/:"):
         for encoded in (
             quote(text, safe=safe, errors="replace"),

@@ -248,6 +248,7 @@ def test_a_text_of_the_input_is_marked_as_an_echo(tmp_path: Path) -> None:
 
 LANDING = "<title>Ada chat</title><h1>Ada chat</h1><p>Hello, I am Ada.</p><p>Try: who leads Engineering?</p>"
 ECHO = "<p>who leads Engineering?</p>"
+LONG = "who leads Engineering now, and who did before?"
 
 NEW_TEXTS: list[tuple[str, str, str, str, str]] = [
     # what is wanted, landing page, page with the answer, input, verdict
@@ -277,6 +278,18 @@ NEW_TEXTS: list[tuple[str, str, str, str, str]] = [
     ("second", "", "<p>first</p><p>second</p>", "first\nsecond", "typed"),
     ("hi", "", "<p>You: hi</p>", "hi", "typed"),
     ("Engineering?", "", "<p>You: Engineering?!</p>", "Engineering", "typed"),
+    ("Engineering", "", f"<nav>who leads Engineering now</nav><p>{LONG}</p>", LONG, "typed"),
+    ("Engineering", "", "<p>You: who leads Engineering… <a>more</a></p>", LONG, "typed"),
+    (
+        "Ada",
+        "",
+        "<ol><li>Who is Ada?</li><li>Does Ada lead?</li></ol>",
+        "1. Who is Ada?\n2. Does Ada lead?",
+        "typed",
+    ),
+    ("Ada", "", "<p>tell me about <a>Ada</a></p>", "/ask tell me about [Ada](http://a/b)", "typed"),
+    ("print", "", "<p>run</p><pre>print(1)</pre>", "run\n```python\nprint(1)\n```", "typed"),
+    ("李白", "", "<p>谁是李白和杜甫</p><p>你：谁是李白和杜甫</p>", "谁是李白和杜甫", "typed"),
     # Drawn anew, in another order, or with another number.
     ("I am Ada", LANDING, f"<main>{ECHO}<div>Hello, I am Ada.</div></main>", INPUT, "landing"),
     ("Ada chat", "<h1>Ada chat (0 messages)</h1>", f"<h1>Ada chat (1 message)</h1>{ECHO}", INPUT, "landing"),
@@ -294,6 +307,9 @@ NEW_TEXTS: list[tuple[str, str, str, str, str]] = [
     ("Engineering", "", "<p>Engineering</p><p>Ada leads Engineering.</p>", "Engineering", "passed"),
     ("Engineering", "", "<p>You: Engineering</p><p>Ada leads Engineering.</p>", "Engineering", "passed"),
     ("Bo", "", "<p>Is it Ada or Bo?</p><p>Bo</p>", "Is it Ada or Bo?", "passed"),
+    ("Ada", "", "<p>Ada or Bo, who leads?</p><p>Ada</p>", "Ada or Bo, who leads?", "passed"),
+    ("Ada", "", "<p>Ada or Bo, who leads?</p><p>Ada… or so I think</p>", "Ada or Bo, who leads?", "passed"),
+    ("Ada", "", "<p>/who Ada</p><p>Ada</p>", "/who Ada", "passed"),
     ("hi", "", "<p>hi</p><p>This is Ada.</p>", "hi", "passed"),
     ("hello", "", "<p>Repeat after me: hello</p><p>hello</p>", "Repeat after me: hello", "passed"),
     ("I am Ada", LANDING, f"{LANDING}{ECHO}<p>As I said, I am Ada.</p>", INPUT, "passed"),

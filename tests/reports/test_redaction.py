@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
 
@@ -122,6 +122,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "address": quote,
     "part of an address": lambda value: quote(value, safe=""),
     "form": quote_plus,
+    "address read as a form": lambda value: unquote_plus(quote(value, safe="+")),
     "shell": lambda value: shlex.quote(value)[1:-1],
     "base64": lambda value: base64.b64encode(value.encode()).decode(),
     "basic": lambda value: base64.urlsafe_b64encode(f"user:{value}".encode()).decode(),

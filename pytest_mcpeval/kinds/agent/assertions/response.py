@@ -43,6 +43,18 @@ MOST_COMPARED = 200
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
+_UNRENDERED = re.compile(
+    r"^[/@]\w+\s+"  # a command, or who is asked
+    r"|^\s*\d+[.)]\s+"  # the number in a list
+    r"|^```\w+"  # the language of a piece of code
+    r"|(?<=\])\([^()\s]+\)",  # where a link leads
+    re.MULTILINE,
+)
+"""What chat pages read in an input and do not repeat."""
+
+_CUT = re.compile(r"…|\.\.\.")
+_LABEL = re.compile(r"^[^:：]{1,20}[:：]\s*")
+
 
 def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[AssertionOutcome]:
     """The page with the answer holds the text, blanks aside, in a place that is new and was not typed.
@@ -65,7 +77,7 @@ def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[Ass
             message = f"the page shows {shown(wanted)}, and whether it did before nobody knows: "
             yield inconclusive(judged, replace(landing, message=message + landing.message))
             return
-        place, instead = page.new_place(searched, landing, normalized(case.input))
+        place, instead = page.new_place(searched, landing, case.input)
     path = captured.folder.relative(captured.folder.captured_dom("after_submit"))
     if place < 0:
         message = f"the page does not show {shown(wanted)}"
@@ -174,32 +186,54 @@ class Page:
     def _mark_typed(self, typed: str) -> None:
         """Mark the input where the page repeats it: as a message, in a heading, quoted, or cut off with dots.
 
+        What chat pages do not repeat of it, such as a command or the marks of a list, may be missing.
         Of an input of one or two words, which an answer may well hold, only messages of nothing else are
         marked, or else the first occurrence.
         """
-        sought, _ = _letters(typed)
-        if not sought:
-            return
+        repeated = (normalized(typed), normalized(_UNRENDERED.sub(" ", typed)))
+        shown_as = {_letters(text)[0]: text for text in repeated}
+        shown_as.pop("", None)
         letters, places = _letters(self.text)
         edges = {edge for index in range(len(self._blocks)) for edge in self._span(index)}
-        spans: list[tuple[int, int]] = []
-        found = letters.find(sought)
-        while found >= 0:
-            first, last = places[found], places[found + len(sought) - 1]
-            if not (
-                self._has_letter(first - 1)
-                or self._has_letter(last + 1)
-                or all(self._marks[first : last + 1])
-            ):
-                spans.append(self._with_punctuation(first, last + 1))
-            found = letters.find(sought, found + 1)
-        if len(typed.split()) <= PART_OF_AN_ANSWER:
-            spans = [span for span in spans if edges.issuperset(span)] or spans[:1]
-        for start, end in spans:
-            self._mark(start, end, TYPED)
-        for index, block in enumerate(self._blocks):
-            if block.text.endswith(("…", "...")) and sought.startswith(_letters(block.text)[0] or " "):
-                self._mark(*self._span(index), TYPED)
+        is_repeated = False
+        for sought, text in shown_as.items():
+            is_short = _words(text) <= PART_OF_AN_ANSWER
+            if is_short and is_repeated:
+                break
+            spans: list[tuple[int, int]] = []
+            found = letters.find(sought)
+            while found >= 0:
+                first, last = places[found], places[found + len(sought) - 1]
+                if not (
+                    self._has_letter(first - 1)
+                    or self._has_letter(last + 1)
+                    or all(self._marks[first : last + 1])
+                ):
+                    spans.append(self._with_punctuation(first, last + 1))
+                found = letters.find(sought, found + 1)
+            is_repeated = bool(spans)
+            if is_short:
+                spans = [span for span in spans if edges.issuperset(span)] or spans[:1]
+            for start, end in spans:
+                self._mark(start, end, TYPED)
+        for index in range(len(self._blocks)):
+            self._mark_cut(index, tuple(shown_as))
+
+    def _mark_cut(self, index: int, inputs: Sequence[str]) -> None:
+        """Mark the beginning of an input that a block holds alone or before dots, after a label or none.
+
+        One or two words count where the block ends in dots only: else they may be an answer.
+        """
+        start, end = self._span(index)
+        if label := _LABEL.match(self.text[start:end]):
+            start += label.end()
+        cut = _CUT.search(self.text, start, end)
+        head = self.text[start : cut.start() if cut else end]
+        sought = _letters(head)[0]
+        is_sure = _words(head) > PART_OF_AN_ANSWER or (cut is not None and cut.end() == end)
+        is_known = all(self._marks[start : start + len(head)])
+        if sought and is_sure and not is_known and any(text.startswith(sought) for text in inputs):
+            self._mark(start, start + len(head), TYPED)
 
     def _with_punctuation(self, start: int, end: int) -> tuple[int, int]:
         while start > 0 and not self.text[start - 1].isspace() and not _counts(self.text[start - 1]):
@@ -214,6 +248,11 @@ class Page:
 
 def _tokens(text: str) -> list[str]:
     return [token.casefold() for token in _TOKEN.findall(text)]
+
+
+def _words(text: str) -> int:
+    """How many words a text has; of scripts without blanks two characters are taken for one."""
+    return max(len(text.split()), sum(unicodedata.east_asian_width(char) in "WF" for char in text) // 2)
 
 
 def _is_word(token: str) -> bool:
