@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import dropwhile, islice
 from typing import Any
 
@@ -16,11 +18,11 @@ from pytest_mcpeval.foreseeing import SetUpsOfTheProject, may_be_set_aside
 from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key, withdraw_xfail
 from pytest_mcpeval.judging import asked_of, told
 from pytest_mcpeval.kinds.base import Case, Suite, TargetError
+from pytest_mcpeval.kinds.targets.base import TargetStartError
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import suggestion
 from pytest_mcpeval.python_cases import is_python_case, python_sample, python_selections
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.reports.redacted import redact
@@ -32,9 +34,6 @@ from pytest_mcpeval.text import visible
 SELECTIONS_ATTRIBUTE = "mcpeval_selections"
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"
-ONCE_ATTRIBUTE = "mcpeval_once"
-"""On a report, a problem to tell in full once: its identity, its text in the report, and that in short."""
-
 AVAILABLE_FIXTURES = re.compile(r"available fixtures: (.*)")
 """Where pytest lists the names: there is no other way to ask it."""
 
@@ -161,8 +160,6 @@ class Executor:
             elif (error := _not_ready(item, call)) is not None:
                 # In a set-up, pytest does not ask the item for the words.
                 report.longrepr = str(error)
-            if (once := _told_once(item, call, report)) is not None:
-                setattr(report, ONCE_ATTRIBUTE, tuple(map(redactor.text, once)))
         samples = _samples_of(item, call, report)
         if samples:
             samples, text = _as_json(_as_reported(samples, report), report)
@@ -217,7 +214,7 @@ def _lacks_evidence_only(sample: Sample) -> bool:
 
 
 def _unknown_fixture(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str | None:
-    """What a data file says wrongly, where pytest shows the function behind an item and all fixtures."""
+    """What a file says wrongly, where pytest shows the function behind an item and all fixtures."""
     error = call.excinfo.value if call.excinfo is not None else None
     if not isinstance(item, CaseItem) or not isinstance(error, pytest.FixtureLookupError):
         return None
@@ -227,30 +224,41 @@ def _unknown_fixture(item: pytest.Item, call: pytest.CallInfo[None], report: pyt
     shown = AVAILABLE_FIXTURES.search(report.longreprtext)
     known = shown[1].split(", ") if shown else []
     message = f"fixture {name!r} not found{suggestion(name, known)}; pytest --fixtures lists what there is"
-    document = item.suite.document
-    return item.runtime.described(DataFileError([document.problem(*case.keys, "fixtures", message=message)]))
+    suite, row = item.suite, item.suite.row_of(case)
+    own = isinstance(row, dict) and name in (row.get("fixtures") or ())
+    if suite.origin and not own:
+        return f"{suite.origin}: {message}"
+    problem = suite.document.problem(*case.keys, "fixtures", message=message)
+    return item.runtime.described(DataFileError([problem]))
 
 
 def _not_ready(item: pytest.Item, call: pytest.CallInfo[None]) -> BaseException | None:
     """Why the target of a case is not there."""
     error = call.excinfo.value if call.excinfo is not None else None
-    return error if isinstance(item, CaseItem) and isinstance(error, NOT_READY) else None
+    if not isinstance(item, CaseItem) or not isinstance(error, NOT_READY):
+        return None
+    if isinstance(error, TargetStartError):
+        error.origin = error.origin or item.suite.origin_of(item.cases[0])
+    return error
 
 
-def _told_once(
-    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
-) -> tuple[str, str, str] | None:
-    """The problem of a target that the text of a report tells, and that other reports may tell as well."""
+def _cause(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
+    """What identifies an error that other cases have as well; empty for one of this case alone.
+
+    A target says so itself. Whatever else keeps cases of a file from being set up, such as a fixture that
+    raises, is the same where the same exception was raised in the same line.
+    """
     error = call.excinfo.value if call.excinfo is not None else None
     while isinstance(error, TargetError) and isinstance(error.__cause__, NOT_READY):
         error = error.__cause__
-    if not isinstance(error, NOT_READY) or not isinstance(report.longrepr, str):
-        return None
-    full = str(error)
-    for text in (full, full.replace(f"{item.config.rootpath}/", "")):
-        if text in report.longrepr:
-            return full, text, error.in_short
-    return None
+    if isinstance(error, NOT_READY):
+        return f"{error.cause} {error.origin}" if isinstance(error, TargetStartError) else error.cause
+    if error is None or call.when != "setup" or not isinstance(item, CaseItem):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    said = error.argname if isinstance(error, pytest.FixtureLookupError) else error
+    return f"{item.suite.key}: {type(error).__name__} at {place}: {said}"
 
 
 def _samples_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> list[Sample]:
@@ -261,7 +269,7 @@ def _samples_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.T
         return []
     if not isinstance(item, CaseItem):
         sample = python_sample(item, call, report)
-        return [] if sample is None else [sample]
+        return [] if sample is None else [replace(sample, cause=_cause(item, call))]
     judged = item.stash.get(samples_key, [])
     if len(judged) == len(item.cases) and not _is_foreign(call):
         return judged
@@ -287,6 +295,7 @@ def _not_judged(
         message=_first_line(call) if _unknown_fixture(item, call, report) is None else report.longreprtext,
         traits=dict(case.traits),
         measured=asked_of(item.runtime.kind(item.suite.kind), item.suite, case),
+        cause=_cause(item, call),
     )
 
 

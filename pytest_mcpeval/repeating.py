@@ -51,7 +51,7 @@ def _run_of(chosen: Sample, runs: Sequence[Sample]) -> dict[str, Any]:
 def judged_otherwise(sample: Sample, outcome: Outcome, message: str) -> Sample:
     """The sample with another outcome, in all its runs."""
     runs = tuple(judged_otherwise(run, outcome, message) for run in sample.runs)
-    return replace(sample, outcome=outcome, message=message, runs=runs)
+    return replace(sample, outcome=outcome, message=message, runs=runs, cause="")
 
 
 def runs_of(sample: Sample) -> Sequence[Sample]:

@@ -17,7 +17,6 @@ from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.evaluation import Evaluation, SessionState
 from pytest_mcpeval.executing import (
     LABEL_ATTRIBUTE,
-    ONCE_ATTRIBUTE,
     OUTCOME_ATTRIBUTE,
     SELECTIONS_ATTRIBUTE,
 )
@@ -28,6 +27,7 @@ from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.kinds.shape import ReportFile
 from pytest_mcpeval.ledger import Ledger, selections_to_json
 from pytest_mcpeval.left_out import look_alikes, where_data_files_are
+from pytest_mcpeval.loading.wording import counted
 from pytest_mcpeval.reports import terminal
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.reports.redacted import redact
@@ -38,6 +38,9 @@ from pytest_mcpeval.settings import ONLY_SHOWING
 from pytest_mcpeval.text import visible
 
 GATE_ATTRIBUTE = "mcpeval_gate"
+
+NOT_ASKED = "not_asked"
+"""What stands for the outcome of a report in error whose cause another report tells."""
 
 Outcome = Literal["passed", "failed", "skipped"]
 
@@ -71,7 +74,7 @@ class Reporter:
         self._collection_errors = 0
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
-        self._told: set[str] = set()
+        self._incidents: dict[str, list[pytest.TestReport]] = {}
         self._unwritten: dict[Path, str] = {}
         self._left_to_gates: dict[str, tuple[pytest.TestReport, Sequence[Sample]]] = {}
         self._others_failed: dict[str, None] = {}
@@ -87,7 +90,6 @@ class Reporter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the samples off a report, and colour its text."""
         redact(report)
-        self._tell_once(report)
         selections = getattr(report, SELECTIONS_ATTRIBUTE, None)
         if selections is not None:
             self.ledger.add_selections(selections)
@@ -101,6 +103,7 @@ class Reporter:
                 ) is not None:
                     # pytest counts what it knows of when a category is new: "wrong" is, a moment from now.
                     terminal_reporter.stats.setdefault("tolerated", [])
+            self._tell_once(report, found)
             if isinstance(report.longrepr, str):
                 path, line, _ = report.location
                 place = (path, 0 if line is None else line + 1)
@@ -113,20 +116,34 @@ class Reporter:
             step = f" ({report.when})" if report.when in ("setup", "teardown") else ""
             self._others_failed[f"{report.nodeid}{step}"] = None
 
-    def _tell_once(self, report: pytest.TestReport) -> None:
-        """Put a problem in short that another report has told.
+    def _tell_once(self, report: pytest.TestReport, samples: Sequence[Sample]) -> None:
+        """Put an error in short whose cause another report has told: this case was not asked.
 
-        Decided here and not where the problem arises: not every report is shown, such as that of an expected
+        Decided here and not where the error arises: not every report is shown, such as that of an expected
         failure, and what arises in each of several workers is shown once.
         """
-        once = getattr(report, ONCE_ATTRIBUTE, None)
-        if once is None or not report.failed:
+        causes = {sample.cause for sample in samples}
+        if len(causes) > 1 or not (cause := causes.pop()) or not report.failed:
             return
-        problem, text, in_short = once
-        if problem in self._told:
-            # Not longreprtext: with workers, that begins with a line on the worker.
-            report.longrepr = str(report.longrepr).replace(text, in_short)
-        self._told.add(problem)
+        told = self._incidents.setdefault(cause, [])
+        told.append(report)
+        if len(told) > 1:
+            setattr(report, OUTCOME_ATTRIBUTE, NOT_ASKED)
+            report.longrepr = f"{samples[0].message}\nnot asked: {told[0].nodeid} has the whole error"
+
+    def _count_not_asked(self) -> None:
+        """Say below each error how many more cases it kept from being asked."""
+        for first, *others in self._incidents.values():
+            if not others:
+                continue
+            were = "was" if len(others) == 1 else "were"
+            line = f"{counted(len(others), 'more case')} {were} not asked because of this error"
+            if isinstance(first.longrepr, FailureText):
+                crash = first.longrepr.reprcrash
+                text = f"{first.longrepr}\n\n{line}"
+                first.longrepr = FailureText(text, crash.path, crash.lineno)
+            elif (add_section := getattr(first.longrepr, "addsection", None)) is not None:
+                add_section("mcpeval", line)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -149,6 +166,8 @@ class Reporter:
         label = getattr(report, LABEL_ATTRIBUTE, "")
         if outcome == "skipped" and label:
             return label.lower(), label[0].lower(), (label, {"yellow": True})
+        if outcome == NOT_ASKED and report.failed:
+            return "not asked", "n", ("NOT ASKED", {"red": True})
         if outcome == "error" and report.failed:
             return "error", "E", ("ERROR", {"red": True})
         return None
@@ -239,6 +258,7 @@ class Reporter:
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
         self._learn_selections()
+        self._count_not_asked()
         self._state = SessionState(
             stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
             failures=session.testsfailed,

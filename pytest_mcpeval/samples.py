@@ -101,7 +101,8 @@ class Sample:
     groups a case belongs to (difficulty, tool, …); ``measured`` are the values of its kind; ``run`` is
     what differs from run to run (times, verbatim answers); ``label`` is its kind's word for a wrong case,
     such as ``MISSED``. ``runs`` are the samples of a case that was asked several times, one for each
-    time, and empty otherwise: see `repeating`.
+    time, and empty otherwise: see `repeating`. ``cause`` identifies what kept the run from asking, where it
+    does so for other cases too.
     """
 
     suite: str
@@ -115,6 +116,7 @@ class Sample:
     measured: Mapping[str, Any] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
     runs: tuple[Sample, ...] = ()
+    cause: str = ""
 
     @property
     def is_set_aside(self) -> bool:
@@ -147,6 +149,7 @@ class Sample:
             measured=redactor.data(self.measured),
             run=redactor.data(self.run),
             runs=tuple(run.redacted() for run in self.runs),
+            cause=redactor.text(self.cause),
         )
 
     @classmethod

@@ -17,7 +17,6 @@ from pytest_mcpeval.kinds.cases import Batch, Case, CaseMarks, SkipIfEnv, batche
 from pytest_mcpeval.kinds.shape import KindShape
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.document import value_at
-from pytest_mcpeval.loading.wording import shortened
 from pytest_mcpeval.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.samples import Sample
 from pytest_mcpeval.text import indented
@@ -35,9 +34,6 @@ __all__ = ["Case", "CaseMarks", "Kind", "Place", "SettingsFile", "SkipIfEnv", "S
 
 SpecT = TypeVar("SpecT")
 
-SHORT = 100
-"""Characters of a problem that was told before."""
-
 SHOWN_LINES = 7
 """Of a case, in the text on its failure."""
 
@@ -49,7 +45,8 @@ class Suite(Generic[SpecT]):
     ``key`` is the path relative to the root directory with forward slashes. Up to ``concurrency`` calls are
     in flight at once, one item holds up to ``batch`` cases, and each case is asked ``runs`` times. The cases
     of a ``stateful`` suite build on each other: they run in order, in one process, and are repeated together.
-    ``warnings`` are told when it is collected.
+    ``warnings`` are told when it is collected. ``origin`` is ``path:line`` of the setting that names what is
+    evaluated, where there is one.
 
     Raises:
         DataFileError: It has no case, or an id is not allowed or that of two cases: whatever kind made it.
@@ -66,6 +63,7 @@ class Suite(Generic[SpecT]):
     runs: int = 1
     stateful: bool = False
     warnings: tuple[str, ...] = ()
+    origin: str = ""
 
     def __post_init__(self) -> None:
         problems = [*id_problems(self.document, ((case.id, case.keys) for case in self.cases))]
@@ -78,6 +76,14 @@ class Suite(Generic[SpecT]):
     def path(self) -> Path:
         """The data file."""
         return self.document.path
+
+    def row_of(self, case: Case[SpecT]) -> Any:
+        """A case as it is written in the file."""
+        return value_at(self.document.data, case.keys)
+
+    def origin_of(self, case: Case[SpecT]) -> str:
+        """``path:line`` of what names the target of a case; empty if nothing does."""
+        return self.origin
 
     @cached_property
     def batches(self) -> tuple[Batch[SpecT], ...]:
@@ -97,7 +103,7 @@ class Suite(Generic[SpecT]):
         number = bisect_right(self._lines, case.line)
         following = self._lines[number] if number < len(self._lines) else case.line + SHOWN_LINES
         after = min(SHOWN_LINES, following - case.line) - 1
-        row = value_at(self.document.data, case.keys)
+        row = self.row_of(case)
         name = str(row.get("id") or case.id) if isinstance(row, dict) else case.id
         excerpt = self.document.excerpt(case.line, before=0, after=after, near=name)
         return [f"{self.key}:{case.line}", indented(excerpt, "  ")] if excerpt else []
@@ -136,14 +142,15 @@ class SettingsFile:
 
 
 class TargetError(Exception):
-    """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people."""
+    """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people.
 
-    @property
-    def in_short(self) -> str:
-        """The text for those who have read it in full: one line."""
-        first, _, rest = str(self).partition("\n")
-        is_short = not rest and len(first) <= SHORT
-        return first if is_short else f"{shortened(first, SHORT)} (reported above)"
+    ``cause`` identifies what keeps several cases from being asked: such an error is shown once. It is empty
+    where one case is concerned.
+    """
+
+    def __init__(self, *args: object, cause: str = "") -> None:
+        super().__init__(*args)
+        self.cause = cause
 
 
 class InvalidTest(Exception):  # noqa: N818 - reads as what happened

@@ -59,6 +59,15 @@ class SuiteLoader(Generic[ModelT, SettingsT]):
         origin = None if own else self.place.origins.get(setting)
         return f"; `{setting}` comes from {origin}" if origin else ""
 
+    def place_of(self, setting: str) -> str:
+        """``path:line`` of a setting; empty for a default, and for one of the command line."""
+        if setting in self.place.overrides:
+            return ""
+        own = setting in self.model.model_fields_set
+        return (
+            f"{self.place.key}:{self.document.line(setting)}" if own else self.place.origins.get(setting, "")
+        )
+
     def check_server(self, name: str, *keys: str) -> None:
         """Note a server that is not defined; ``keys`` lead to its name, the first one is the setting."""
         servers: Mapping[str, Any] = self.place.servers

@@ -31,9 +31,9 @@ class ServerConfigError(Exception):
         self._problem = problem
 
     @property
-    def in_short(self) -> str:
-        """The text for those who have read it in full."""
-        return f"{self._problem} (reported above)"
+    def cause(self) -> str:
+        """What identifies the problem in all cases that have it."""
+        return self._problem
 
 
 class ServerStartError(Exception):
@@ -64,9 +64,9 @@ class ServerStartError(Exception):
         self.stderr_tail = stderr_tail
 
     @property
-    def in_short(self) -> str:
-        """The text for those who have read it in full: one line."""
-        return visible(f"server {self.server!r} did not start (reported above): {self.reason}")
+    def cause(self) -> str:
+        """What identifies the server in all cases that need it."""
+        return f"server {self.server} {self.origin}"
 
     def __str__(self) -> str:
         return visible("\n".join(self._lines()))

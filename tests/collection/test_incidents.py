@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.captured_runs import manifest
 from tests.collection.test_hooks import KIND
-from tests.support import Project, case, failing
+from tests.support import Project, Run, case, failing
 
 METHODS = [
     *("measure", "measure_run", "gates", "cases_of_gate", "conclude", "tables", "charts", "exhibits"),
@@ -135,32 +136,125 @@ CORPUS = [
 ] + [{"id": "b", "label": "benign", "category": "benign", "description": "Adds."}]
 
 
-def test_a_detector_that_cannot_start(tmp_path: Path) -> None:
-    project = Project.at(tmp_path)
+ENTRIES = [
+    {**entry, "server": "s", "tool": "t", "provenance": {"source": "self-authored", "license": "MIT"}}
+    for entry in CORPUS
+]
+
+DETECTORS = {
+    "command": "{command: [no-such-program]}",
+    "ends": "{command: [python, -c, import no_such_other]}",
+    "fixture": "{fixture: no_such_fixture}",
+    "http": "{http: {url: 'http://127.0.0.1:9/detect'}}",
+    "mcp": "{mcp: {server: dead, tool: t, arguments: {e: '{entry}'}}}",
+    "python": "{python: 'no_such_module:detect'}",
+    "raises": "{fixture: broken}",
+}
+"""Ways in which a detector cannot be asked; each file of `CORPUS` has one on a line of its own."""
+
+CAUSES = {
+    "command": ["there is no program 'no-such-program': install it", "defined: datasets/mcpeval.yaml:2"],
+    "ends": ["ModuleNotFoundError: No module named 'no_such_other'"],
+    "fixture": ["datasets/mcpeval.yaml:4: fixture 'no_such_fixture' not found; pytest --fixtures"],
+    "http": ["connection refused: nothing listens there (http://127.0.0.1:9/detect)"],
+    "mcp": ["server 'dead' did not start: no-such-server: command not found", ".mcp.json:6"],
+    "python": ["detector python:no_such_module:detect cannot be used", "defined: datasets/mcpeval.yaml:7"],
+    "raises": ["conftest.py:5: RuntimeError"],
+}
+
+NOT_THERE = """
+import pytest
+@pytest.fixture
+def broken():
+    raise RuntimeError("no licence")
+"""
+
+
+@pytest.fixture(scope="module", params=["-n0", "-n2"])
+def not_there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Detectors, a retriever, servers, an agent and an evaluation that are not there to be asked."""
+    project = Project.at(tmp_path_factory.mktemp("not_there"))
+    project.write("conftest.py", NOT_THERE)
+    servers = {"tiny": {"module": "server:server"}, "dead": {"command": "no-such-server"}}
+    project.write_json(".mcp.json", {"mcpServers": servers})
     project.suite("ours.yaml", case("one"), failing("two"), server="tiny")
-    license_of = {"source": "self-authored", "license": "MIT"}
-    entries = [{**entry, "server": "s", "tool": "t", "provenance": license_of} for entry in CORPUS]
-    ways = {"command": "[no-such-program]", "python": "no_such_module:detect", "fixture": "no_such_fixture"}
-    lines = []
-    for way, value in ways.items():
-        project.write_json(f"datasets/{way}.json", {"version": "v1", "entries": entries})
-        lines.append(
-            f"- {{files: {way}.json, detectors: {{d: {{{way}: {value!r}}}}}}}".replace("'[", "[").replace(
-                "]'", "]"
-            )
-        )
-    project.write("datasets/mcpeval.yaml", "security:\n" + "\n".join(lines) + "\n")
-    done = project.run("--mcpeval-report=report", columns=200)
-    assert "INTERNALERROR" not in done.out + done.err
+    for way in DETECTORS:
+        project.write_json(f"datasets/{way}.json", {"version": "v1", "entries": ENTRIES})
+    lines = [f"- {{files: {way}.json, detectors: {{d: {value}}}}}" for way, value in DETECTORS.items()]
+    retrieval = "- {files: golden.json, corpus: tools.json, retriever: {python: 'no_such_search:search'}}"
+    settings = ["security:", *lines, "retrieval:", retrieval]
+    project.write("datasets/mcpeval.yaml", "\n".join(settings) + "\n")
+    tools = [{"tool_id": "s:t", "server": "s", "tool": "t", "description": "Adds numbers."}]
+    project.write_json("datasets/tools.json", {"version": "v1", "tools": tools})
+    queries = [
+        {"id": f"q{number}", "query": f"sum up {number}", "labels": [{"tool_id": "s:t", "relevance": 1}]}
+        for number in range(3)
+    ]
+    project.write_json("datasets/golden.json", {"version": "v1", "corpus_version": "v1", "queries": queries})
+    access = {"url": "http://localhost:1/chat", "auth": {"type": "bearer", "token_env": "NO_SUCH_TOKEN"}}
+    asked = [
+        {"id": f"a{number}", "input": "hi", "assertions": {"final_response_contains": "hi"}}
+        for number in range(2)
+    ]
+    project.write_json("datasets/secret.agent.yaml", manifest(*asked, name="secret", access=access))
+    return project.run(
+        request.param,
+        *("--mcpeval-report=report", "--html=report.html", "--junitxml=junit.xml"),
+        columns=200,
+        NO_SUCH_TOKEN="",
+    )
+
+
+def test_a_target_that_is_not_there_is_one_error_that_names_it(not_there: Run) -> None:
+    assert "INTERNALERROR" not in not_there.out + not_there.err
+    assert not_there.status == 1
+    blocks = not_there.out.partition(" FAILURES ")[0].split(" ERROR at ")[1:]
+    assert len(blocks) == len(DETECTORS) + 2, not_there.out
+    for way, words in CAUSES.items():
+        (block,) = (one for one in blocks if words[0] in one)
+        assert all(word in block for word in words), block
+        assert "3 more cases were not asked because of this error" in block, way
+    (search,) = (one for one in blocks if "retriever python:no_such_search:search cannot be used" in one)
+    assert "defined: datasets/mcpeval.yaml:10" in search
+    assert "2 more cases were not asked" in search
+    (agent,) = (one for one in blocks if "takes credentials from NO_SUCH_TOKEN, which is not set" in one)
+    assert "1 more case was not asked" in agent
+    counts = f"{len(DETECTORS) + 2} errors, {3 * len(DETECTORS) + 2 + 1} not asked"
+    assert counts in not_there.last_line
+    assert sum(line.startswith("ERROR ") for line in not_there.lines) == len(blocks)
+
+
+def test_every_case_that_was_not_asked_stays_an_error(not_there: Run) -> None:
+    suites = not_there.report()["suites"]
+    assert suites["datasets/ours.yaml"]["metrics"]["summary"]["passed"] == 1
+    count = 4 * len(DETECTORS) + 3 + 2
+    junit = [found for found in not_there.junit_cases() if found.find("error") is not None]
+    # A program that ends before it answers, and a URL, are found out by asking.
+    entries = {f"d-{entry['id']}" for entry in CORPUS}
+    asked = [found for found in not_there.junit_cases() if found.find("failure") is not None]
+    late = [found for found in asked if found.attrib["name"] in entries]
+    assert (len(junit), len(late)) == (count - 8, 8)
+    for name, suite in suites.items():
+        if name != "datasets/ours.yaml":
+            assert {one["outcome"] for one in suite["cases"]} == {"error"}, name
+            assert len({one["message"].partition("; ")[2] or one["message"] for one in suite["cases"]}) == 1
+    rows = [row for _, row in not_there.html_rows() if row["result"] in ("Error", "Failed")]
+    assert len([row for row in rows if "::gates::" not in row["testId"]]) >= count
+
+
+@pytest.mark.parametrize("options", [["-x"], ["--maxfail=2"], ["-p", "no:terminal"], ["-p", "no:html"]])
+def test_cases_that_were_not_asked_stop_a_run_and_fail_it(tmp_path: Path, options: list[str]) -> None:
+    project = Project.at(tmp_path)
+    project.write_json(".mcp.json", {"mcpServers": {"dead": {"command": "no-such-server"}}})
+    project.suite("a.yaml", *(case(f"c{number}") for number in range(5)), server="dead")
+    done = project.run(*options, "--mcpeval-report=report")
     assert done.status == 1
-    report = done.report()
-    assert set(report["suites"]) == {
-        f"datasets/{name}" for name in ("ours.yaml", *(f"{way}.json" for way in ways))
-    }
-    assert report["suites"]["datasets/ours.yaml"]["metrics"]["summary"]["passed"] == 1
-    assert done.line_with("cannot be used: there is no program 'no-such-program'")
-    assert done.line_with("No module named 'no_such_module'")
-    assert done.line_with("fixture 'no_such_fixture' not found")
+    assert "INTERNALERROR" not in done.out + done.err
+    counts = {"-x": "1 error in", "--maxfail=2": "1 error, 1 not asked in", "-p": "1 error, 4 not asked in"}
+    if "no:terminal" in options:
+        assert "not asked" not in done.out
+    else:
+        assert counts[options[0]] in done.last_line
 
 
 def test_without_docstrings_and_asserts(tmp_path: Path) -> None:

@@ -312,9 +312,8 @@ def test_a_start_is_tried_once(connections: Connections, tmp_path: Path) -> None
         with pytest.raises(ServerStartError) as raised:
             connections.get(broken)
         told.add(str(raised.value))
-    reason = "it exited with code 4 before it answered"
-    assert [text.partition("\n")[0] for text in told] == [f"server 'broken' did not start: {reason}"]
-    assert raised.value.in_short == f"server 'broken' did not start (reported above): {reason}"
+    start = "server 'broken' did not start: it exited with code 4 before it answered"
+    assert [text.partition("\n")[0] for text in told] == [start]
     assert traces.read_text() == "x"
 
 
@@ -327,7 +326,6 @@ def test_an_unset_variable_is_looked_up_each_time(
         with pytest.raises(ServerConfigError) as raised:
             connections.get(server)
         assert str(raised.value) == f"{problem}: set it, or write ${{NO_SUCH_TOKEN:-default}}"
-        assert raised.value.in_short == f"{problem} (reported above)"
     monkeypatch.setenv("NO_SUCH_TOKEN", "x")
     assert connections.get(server).call_tool("ok").text == "ok"
 

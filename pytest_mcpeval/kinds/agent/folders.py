@@ -25,7 +25,8 @@ def run_folder(suite: AgentSuite) -> RunFolder:
         return RunFolder.of(root, suite.manifest.name, options.run_id)
     found = of_agent(options.score_only, suite.manifest.name)
     if found is None:
-        raise TargetError(_not_found("--mcpeval-score-only", options.score_only, suite.manifest.name))
+        message = _not_found("--mcpeval-score-only", options.score_only, suite.manifest.name)
+        raise TargetError(message, cause=f"captured run of {suite.key}")
     return found
 
 

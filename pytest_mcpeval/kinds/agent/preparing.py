@@ -45,7 +45,8 @@ def require_credentials(suite: AgentSuite) -> None:
         raise TargetError(
             f"{suite.key}: the manifest takes credentials from {', '.join(missing)}, which "
             f"{'is' if len(missing) == 1 else 'are'} not set: set "
-            f"{'it' if len(missing) == 1 else 'them'} in the environment"
+            f"{'it' if len(missing) == 1 else 'them'} in the environment",
+            cause=f"credentials of {suite.key}",
         )
 
 
@@ -67,13 +68,14 @@ def _urls(name: str, value: Any) -> dict[str, str]:
     if not isinstance(given, Mapping) or not given.keys() <= set(PLACES):
         raise TargetError(
             f"the fixture {name} is the url_fixture: expected a URL, or a mapping with {', '.join(PLACES)}, "
-            f"found {value!r}"
+            f"found {value!r}",
+            cause=f"fixture {name}",
         )
     for url in given.values():
         try:
             page_url(str(url))
         except ValueError as error:
-            raise TargetError(f"the fixture {name}: {error}") from None
+            raise TargetError(f"the fixture {name}: {error}", cause=f"fixture {name}") from None
     return {key: str(url) for key, url in given.items()}
 
 
@@ -87,5 +89,6 @@ def _state(name: str, value: Any) -> str | Mapping[str, Any]:
     else:
         found = f"{problem}; or the path of a file with it"
     raise TargetError(
-        f"the fixture {name} is the login_fixture, and gives no storage state of Playwright: {found}"
+        f"the fixture {name} is the login_fixture, and gives no storage state of Playwright: {found}",
+        cause=f"fixture {name}",
     )

@@ -108,6 +108,7 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             batch=self.settings.batch,
             runs=self.settings.runs,
             warnings=tuple(self._warnings()),
+            origin=self.place_of("retriever"),
             golden=golden,
         )
 

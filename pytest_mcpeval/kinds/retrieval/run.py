@@ -9,6 +9,7 @@ from pytest_mcpeval.kinds.base import Case
 from pytest_mcpeval.kinds.retrieval.rankings import ranks_of
 from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
 from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, RetrievalSpec, RetrievalSuite
+from pytest_mcpeval.kinds.targets.base import cause_of
 from pytest_mcpeval.samples import Check, Outcome, Sample
 
 MISSED = "MISSED"
@@ -41,6 +42,7 @@ def judge(
         traits={**case.traits, "name": query.text, "notes": query.notes},
         measured=_measured(suite, query, result, ranks, first, baseline),
         run=_measured_run(result),
+        cause=cause_of(result.error, f"{suite.key}: retriever") if outcome == "error" else "",
     )
 
 

@@ -77,7 +77,8 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
         if not connection.alive:
             raise TargetError(
                 f"{suite.key} is stateful, and its connection to server {server.name!r} ended in a "
-                "case before this one: what this case builds on is lost"
+                "case before this one: what this case builds on is lost",
+                cause=f"{suite.key}: connection to {server.name}",
             )
         return connection
 
@@ -87,9 +88,7 @@ class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
             self._of_stateful.pop(key).close()
 
     def _require_environment(self, suite: Scenario, case: ScenarioCase) -> None:
-        row: Any = suite.document.data
-        for key in case.keys:
-            row = row[key]
+        row = suite.row_of(case)
         texts = {key: row[key] for key in ("input", "expected", "steps") if key in row}
         if not has_opening(texts):
             return

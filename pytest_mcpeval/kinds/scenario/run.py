@@ -136,6 +136,7 @@ def judge(
         for number in range(len(spec.steps))
         for check in _judged(suite, case, number, answers, registry)
     ]
+    incident = next((one.error for one in answers if one.error is not None and one.error.is_incident), None)
     return Sample(
         suite=suite.key,
         kind=suite.kind,
@@ -146,6 +147,7 @@ def judge(
         traits={**case.traits, "name": spec.name, "description": spec.description},
         measured=measured(spec.server.name, [(step.target, step.name) for step in spec.steps], answers),
         run=measured_run(answers, {(check.step or 1) - 1 for check in checks if not check.passed}),
+        cause=f"server {spec.server.name} {spec.server.origin}: {incident.reason}" if incident else "",
     )
 
 
@@ -170,10 +172,7 @@ def _judged(
 def _not_asked(
     suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], number: int, problem: Unaskable
 ) -> Check:
-    row = suite.document.data
-    for key in case.keys:
-        row = row[key]
-    step = ("steps", number) if "steps" in row else ()
+    step = ("steps", number) if "steps" in suite.row_of(case) else ()
     line = suite.document.line(*case.keys, *step, *problem.keys)
     return Check({"type": "askable"}, "failed", f"{suite.key}:{line}: {problem.message}")
 

@@ -77,6 +77,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             batch=self.settings.batch,
             runs=self._runs(recorded),
             warnings=tuple(warnings(everything)),
+            origin=self.place_of("detectors"),
             corpus=corpus,
             recorded=recorded,
         )

@@ -8,6 +8,7 @@ from typing import Any
 from pytest_mcpeval.kinds.base import Case
 from pytest_mcpeval.kinds.security.detectors.base import Detected
 from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite
+from pytest_mcpeval.kinds.targets.base import cause_of
 from pytest_mcpeval.samples import Check, Outcome, Sample
 
 MISSED = "MISSED"
@@ -35,6 +36,7 @@ def judge(suite: SecuritySuite, case: Case[SecuritySpec], found: Detected) -> Sa
         traits=dict(case.traits),
         measured=_measured(suite, spec, found),
         run=_measured_run(found),
+        cause=cause_of(found.error, f"{suite.key}: detector {spec.detector}") if outcome == "error" else "",
     )
 
 

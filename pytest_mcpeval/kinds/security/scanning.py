@@ -51,6 +51,10 @@ class ScanSpec:
 class ScanSuite(Suite[ScanSpec]):
     """The ``scan`` entries of a settings file."""
 
+    def origin_of(self, case: Case[ScanSpec]) -> str:
+        """The entry of the settings file."""
+        return f"{self.key}:{case.line}"
+
 
 def scan_suite(file: SettingsFile) -> ScanSuite | None:
     """The suite of a settings file; None when no entry of it scans servers.

@@ -59,8 +59,12 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
     def prepare(self, suite: Session, case: SessionCase, context: RunContext) -> None:
         """Open the evaluation: what is on disk may forbid it."""
         session = _session(suite)
-        with self._run(session, context).opened(_surroundings(context)):
-            pass
+        try:
+            with self._run(session, context).opened(_surroundings(context)):
+                pass
+        except TargetError as error:
+            error.cause = error.cause or f"evaluation of {suite.key}"
+            raise
 
     def _run(self, suite: SessionSuite, context: RunContext) -> EvaluationRun:
         """The evaluation of a file; one that was refused stays so in this run."""
@@ -113,7 +117,8 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
             return report_sample(session, case, answers, run.entries(), str(run.folder.report))
         execution = answers.execution_of(case.id)
         if execution is not None and execution.outcome is not None and execution.outcome.error:
-            raise TargetError(execution.outcome.error)
+            told = execution.outcome.error
+            raise TargetError(told, cause=f"{suite.key}: {told}")
         return scenario_sample(session, case, answers, run.entries())
 
     def explain(self, suite: Session, case: SessionCase, sample: Sample) -> str:

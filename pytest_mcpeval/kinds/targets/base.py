@@ -56,13 +56,18 @@ class Target(Protocol):
 
 
 class AnswerError(Exception):
-    """A request brought no answer. ``stderr_tail`` is what the target last wrote on standard error."""
+    """A request brought no answer. ``stderr_tail`` is what the target last wrote on standard error.
 
-    def __init__(self, reason: AnswerReason, message: str, *, stderr_tail: str = "") -> None:
+    ``cause`` identifies what keeps every request from being answered, such as a program that ends when it is
+    started; empty where it is this request.
+    """
+
+    def __init__(self, reason: AnswerReason, message: str, *, stderr_tail: str = "", cause: str = "") -> None:
         super().__init__(message)
         self.reason: AnswerReason = reason
         self.message = message
         self.stderr_tail = stderr_tail
+        self.cause = cause
 
     @property
     def is_incident(self) -> bool:
@@ -70,21 +75,32 @@ class AnswerError(Exception):
         return self.reason in ("refused", "unreachable")
 
 
+def cause_of(error: AnswerError | None, target: str) -> str:
+    """What identifies an error that other requests to a target bring as well; empty if it is this one's."""
+    if error is None:
+        return ""
+    return error.cause or (f"{target}: {error.reason}" if error.is_incident else "")
+
+
 class TargetStartError(TargetError):
     """A target cannot be made ready. ``role`` is the kind's word for it, such as ``retriever``.
 
-    ``stderr_tail`` is what it last wrote on standard error.
+    ``stderr_tail`` is what it last wrote on standard error. ``origin`` is ``path:line`` of the setting that
+    names it, which whoever knows it fills in.
     """
 
     def __init__(self, role: str, name: str, reason: str, *, stderr_tail: str = "") -> None:
-        super().__init__(role, name, reason)
+        super().__init__(role, name, reason, cause=f"{role} {name}")
         self.role = role
         self.name = name
         self.reason = reason
         self.stderr_tail = stderr_tail
+        self.origin = ""
 
     def __str__(self) -> str:
         lines = [f"{self.role} {self.name} cannot be used: {self.reason}"]
+        if self.origin:
+            lines.append(f"  defined: {self.origin}")
         if self.stderr_tail:
             lines += ["  its last words:", indented(self.stderr_tail)]
         return "\n".join(lines)

@@ -98,6 +98,8 @@ class CommandTarget:
             except AnswerError as error:
                 self._fruitless = 0 if process.answered else self._fruitless + 1
                 self._last_error = self._with_last_words(error, process, began)
+                if not process.answered and error.reason == "crashed":
+                    self._last_error.cause = f"{self._role} {self.name} {self._definition.origin}"
                 self._drop()
                 raise self._last_error from None
             except BaseException:
@@ -112,7 +114,7 @@ class CommandTarget:
 
     def _again(self, error: AnswerError) -> AnswerError:
         message = f"not asked: {_MOST_FRUITLESS} processes in a row ended without an answer; {error.message}"
-        return AnswerError(error.reason, message)
+        return AnswerError(error.reason, message, cause=error.cause)
 
     def _with_last_words(self, error: AnswerError, process: _Process, began: int) -> AnswerError:
         tail = redactor.text(process.files.tail(_TAIL_LINES, began))
@@ -137,7 +139,11 @@ class CommandTarget:
         inherited = inherited_environment(self._environ)
         started = launch(definition, files, inherited)
         if shutil.which(_as_path(definition.command, directory), path=started.env["PATH"]) is None:
-            raise TargetStartError(self._role, self.name, f"there is no program {definition.command!r}")
+            raise TargetStartError(
+                self._role,
+                self.name,
+                f"there is no program {definition.command!r}: install it, or correct its name",
+            )
         return _Process([started.command, *started.args], directory, {**inherited, **started.env}, files)
 
     def _drop(self) -> None:
