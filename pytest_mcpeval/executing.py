@@ -25,7 +25,7 @@ from pytest_mcpeval.loading.wording import suggestion
 from pytest_mcpeval.python_cases import is_python_case, python_sample, python_selections
 from pytest_mcpeval.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.reports.outcomes import batch_message
-from pytest_mcpeval.reports.redacted import redact
+from pytest_mcpeval.reports.redacted import disarm, redact
 from pytest_mcpeval.runtime import Runtime
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, TEARDOWN_FAILED, Outcome, Sample, samples_to_json
 from pytest_mcpeval.settings import Inconclusive
@@ -171,6 +171,8 @@ class Executor:
             setattr(report, SELECTIONS_ATTRIBUTE, self._unsent_selections)
             self._unsent_selections = None
         redact(report)
+        if isinstance(item, CaseItem) or is_python_case(item):
+            disarm(report)
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -6,7 +6,8 @@ import re
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 # What the runner of GitHub Actions obeys: `::` where a line begins, after white space, and `##[` anywhere.
-_WORKFLOW_COMMAND = re.compile(r"^([^\S\n]*):(?=:)|(#)(?=#\[)", re.MULTILINE)
+# It takes a carriage return for the end of a line.
+_WORKFLOW_COMMAND = re.compile(r"(?:^|(?<=\r))([^\S\n]*):(?=:)|(#)(?=#\[)", re.MULTILINE)
 _UNSEEN = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -24,10 +25,15 @@ def visible(text: str) -> str:
     are spelled out too (``::error::`` where a line begins, ``##[error]`` anywhere), so that no runner of
     GitHub Actions obeys them.
     """
-    text = _CONTROL.sub(_spelled, text.replace("\r\n", "\n"))
-    if "::" in text or "##[" in text:
-        text = _WORKFLOW_COMMAND.sub(lambda found: f"{found[1] or ''}\\x{'23' if found[2] else '3a'}", text)
+    text = without_workflow_commands(_CONTROL.sub(_spelled, text.replace("\r\n", "\n")))
     return _SURROGATE.sub(_spelled, text)
+
+
+def without_workflow_commands(text: str) -> str:
+    """The text with the beginnings of workflow commands spelled out. Control characters stay: colours do."""
+    if "::" not in text and "##[" not in text:
+        return text
+    return _WORKFLOW_COMMAND.sub(lambda found: f"{found[1] or ''}\\x{'23' if found[2] else '3a'}", text)
 
 
 def revealed(text: str) -> str:

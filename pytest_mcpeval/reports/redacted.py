@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, samples_from_json, samples_to_json
+from pytest_mcpeval.text import without_workflow_commands
 
 TEXTS = ("wasxfail", "mcpeval_label")
 """Attributes of reports that are texts."""
@@ -21,13 +23,7 @@ def redact(report: pytest.TestReport | pytest.CollectReport) -> None:
     """
     if redactor.is_empty:
         return
-    report.longrepr = _longrepr(report.longrepr)
-    report.sections = [(name, redactor.text(text)) for name, text in report.sections]
-    if isinstance(report, pytest.TestReport):
-        report.user_properties = [
-            (name, redactor.text(value) if isinstance(value, str) else value)
-            for name, value in report.user_properties
-        ]
+    _change_texts(report, redactor.text)
     for name in TEXTS:
         if isinstance(text := getattr(report, name, None), str):
             setattr(report, name, redactor.text(text))
@@ -36,6 +32,24 @@ def redact(report: pytest.TestReport | pytest.CollectReport) -> None:
         # Not the text itself: outcomes and ids stay what they are.
         redacted = [sample.redacted() for sample in samples_from_json(samples)]
         setattr(report, SAMPLES_ATTRIBUTE, samples_to_json(redacted))
+
+
+def disarm(report: pytest.TestReport) -> None:
+    """Take workflow commands out of what pytest shows of a case: captured output and logs, and the traceback.
+
+    A server in this process writes there, and so does a function that is evaluated.
+    """
+    _change_texts(report, without_workflow_commands)
+
+
+def _change_texts(report: pytest.TestReport | pytest.CollectReport, changed: Callable[[str], str]) -> None:
+    report.longrepr = _longrepr(report.longrepr, changed)
+    report.sections = [(name, changed(text)) for name, text in report.sections]
+    if isinstance(report, pytest.TestReport):
+        report.user_properties = [
+            (name, changed(value) if isinstance(value, str) else value)
+            for name, value in report.user_properties
+        ]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,13 +70,13 @@ def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> N
         error.msg = redactor.text(error.msg)
 
 
-def _longrepr(shown: Any) -> Any:
+def _longrepr(shown: Any, changed: Callable[[str], str]) -> Any:
     if isinstance(shown, tuple):
-        return tuple(redactor.text(part) if isinstance(part, str) else part for part in shown)
+        return tuple(changed(part) if isinstance(part, str) else part for part in shown)
     text = "" if shown is None else str(shown)
-    redacted = redactor.text(text)
-    if redacted == text:
+    new = changed(text)
+    if new == text:
         return shown
     if isinstance(shown, FailureText):
-        return FailureText(redacted, shown.reprcrash.path, shown.reprcrash.lineno)
-    return redacted
+        return FailureText(new, shown.reprcrash.path, shown.reprcrash.lineno)
+    return new

@@ -269,6 +269,14 @@ def test_shout(mcpeval_call, mcpeval_expect):
 def test_marked(mcpeval_call, mcpeval_expect):
     with mcpeval_expect(TEXT).all() as expect:
         expect.contains(TEXT * 2).not_.contains("obeyed").equals({})
+
+
+def test_printed(mcpeval_call):
+    # As a server in this process does: what pytest captures, it shows.
+    print(WITHOUT_CONTROL)
+    print(WITHOUT_CONTROL, file=sys.stderr)
+    logging.error(WITHOUT_CONTROL)
+    raise RuntimeError(WITHOUT_CONTROL)
 """
 
 
@@ -305,13 +313,17 @@ def test_a_target_gives_a_runner_no_orders(tmp_path: Path, mode: list[str]) -> N
     project.suite("a.yaml", *cases, gates={"pass_rate": 0.5})
     project.suite("b.yaml", *({**one, "tags": ["::error::"]} for one in cases), project="##[group]")
     project.suite("wrong.yaml", {"id": "::error::x", "tool": "##[error]", hostile: 1})
-    project.write("test_shouts.py", f"TEXT = {hostile!r}\n{TESTS_OF_SHOUTS}")
-    for options in (["-v"], ["--tb=line", "-rA"]):
+    without_control = hostile.translate({0x1B: None, 0x2028: None})
+    head = f"import logging, sys\nTEXT = {hostile!r}\nWITHOUT_CONTROL = {without_control!r}\n"
+    project.write("test_shouts.py", f"{head}{TESTS_OF_SHOUTS}")
+    junit = ["--junitxml=j.xml", "-o", "junit_logging=all"]
+    for options in (["-v", "--tb=native", *junit], ["--tb=line", "-rA"]):
         run = project.run(*mode, *options, "-c", "pytest.ini", "--continue-on-collection-errors", CI="")
         assert "obeyed" in run.out
         assert "stop-commands" in run.out
         assert not obeyed(run.out + run.err)
         assert not {"\x1b", "\u2028"} & {*run.out, *run.err}
+    assert not obeyed((tmp_path / "j.xml").read_text())
 
 
 @pytest.mark.parametrize("text", ["<b>", "a|b", "[x](y)", "`c`", "**d**", "# e", "line\nbreak", "\x1b[31m"])
