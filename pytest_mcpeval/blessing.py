@@ -59,7 +59,7 @@ def write_baselines(
             name = Path(os.path.relpath(found[0], root)).as_posix()
             new[result.key] = NewBaseline(one.kind, one.suite, found[0], name, found[1])
     if not new:
-        message = NOTHING_TO_BLESS if results or state.incidents else NO_SUITE
+        message = NOTHING_TO_BLESS if results or state.has_incidents else NO_SUITE
         return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "failed", message)])
     aside = [result for result in results if result.key in new and result.complete.set_aside]
     if refusal := _refusal(results, state) or _set_aside(aside) or _shared_path(new) or _foreign(new):
@@ -126,7 +126,7 @@ def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
     partial = [result.key for result in results if result.complete.deselected]
     if partial:
         return f"the run is filtered: not all cases of {', '.join(partial)} were selected"
-    if state.incidents:
+    if state.has_incidents:
         return "the run is incomplete: a file could not be collected, or a worker died"
     lacking = [result.key for result in results if not result.complete.whole]
     if lacking:

@@ -116,21 +116,21 @@ class SessionState:
     """How the session went besides the samples.
 
     ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``others``: node ids
-    of failed tests that are no cases. ``crashed``: node ids during which a worker died. ``uncollected``: how
-    many files could not be collected. ``lost_worker``: a worker died and left cases undone.
+    of failed tests that are no cases. ``crashed``: node ids during which a worker died. ``uncollected``:
+    those of files that could not be collected. ``lost_worker``: a worker died and left cases undone.
     """
 
     stopped: bool = False
     failures: int = 0
     others: tuple[str, ...] = ()
     crashed: frozenset[str] = frozenset()
-    uncollected: int = 0
+    uncollected: tuple[str, ...] = ()
     lost_worker: bool = False
 
     @property
-    def incidents(self) -> int:
-        """How much kept the run from being whole that is no verdict."""
-        return self.uncollected + self.lost_worker
+    def has_incidents(self) -> bool:
+        """Whether something kept the run from being whole that is no verdict."""
+        return bool(self.uncollected) or self.lost_worker
 
 
 def _gate(gate: GateResult) -> GateResult:

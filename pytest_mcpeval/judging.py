@@ -323,7 +323,7 @@ def _verdict(
     return overall(
         [*(gate for result in results for gate in result.gates), *blessing.gates, *others],
         failed=bool(state.failures) or "failed" in outcomes or missing,
-        errors="error" in outcomes or bool(state.incidents),
+        errors="error" in outcomes or state.has_incidents,
         partial=shard or not results or any(map(_is_undecided, results)),
     )
 
@@ -343,8 +343,12 @@ def _reason(
     parts = [
         f"{counted(cases['error'], 'case')} in error" if cases["error"] else "",
         f"{counted(missing, 'case')} missing" if missing else "",
-        f"{counted(state.uncollected, 'file')} not collected" if state.uncollected else "",
-        "a worker died" if state.lost_worker else "",
+        f"{counted(len(state.uncollected), 'file')} not collected: {names(state.uncollected)}"
+        if state.uncollected
+        else "",
+        f"a worker died{f' in {names(sorted(state.crashed))}' if state.crashed else ''}"
+        if state.lost_worker
+        else "",
         f"{counted(gates['error'], 'gate')} in error" if gates["error"] else "",
         f"{gates['failed']} of {judged} failed" if gates["failed"] else "",
         f"{counted(cases['failed'], 'case')} failed" if cases["failed"] else "",

@@ -71,13 +71,13 @@ class Reporter:
         self._started = time.time()
         self._worker_died = False
         self._crashed: set[str] = set()
-        self._collection_errors = 0
+        self._uncollected: set[str] = set()
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
         self._incidents: dict[str, list[pytest.TestReport]] = {}
         self._unwritten: dict[Path, str] = {}
         self._left_to_gates: dict[str, tuple[pytest.TestReport, Sequence[Sample]]] = {}
-        self._others_failed: dict[str, None] = {}
+        self._others_failed: set[str] = set()
         self._state = SessionState()
         if (directory := runtime.settings.report_directory) is not None:
             _make_writable(directory, "--mcpeval-report")
@@ -114,7 +114,7 @@ class Reporter:
         elif report.failed and not hasattr(report, GATE_ATTRIBUTE):
             # A case that passed may fail once more, when it is torn down.
             step = f" ({report.when})" if report.when in ("setup", "teardown") else ""
-            self._others_failed[f"{report.nodeid}{step}"] = None
+            self._others_failed.add(f"{report.nodeid}{step}")
 
     def _tell_once(self, report: pytest.TestReport, samples: Sequence[Sample]) -> None:
         """Put an error in short whose cause another report has told: this case was not asked.
@@ -147,9 +147,10 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count what could not be collected: such a run has no verdict on quality."""
+        """Note what could not be collected: such a run has no verdict on quality."""
         redact(report)
-        self._collection_errors += report.failed
+        if report.failed:
+            self._uncollected.add(report.nodeid or ".")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
@@ -262,9 +263,9 @@ class Reporter:
         self._state = SessionState(
             stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
             failures=session.testsfailed,
-            others=tuple(self._others_failed),
+            others=tuple(sorted(self._others_failed)),
             crashed=frozenset(self._crashed),
-            uncollected=self._collection_errors,
+            uncollected=tuple(sorted(self._uncollected)),
             lost_worker=self._worker_died and self._lacks_cases(),
         )
         evaluation = self.runtime.evaluate(self.ledger, self._state)
@@ -279,10 +280,10 @@ class Reporter:
         """What looks like data files and was not run; of a run without any case, where it looked for them."""
         # Workers in which nothing runs do not tell what they collected.
         is_told = bool(self.ledger.selections) or self.config.pluginmanager.has_plugin("mcpeval-executor")
-        is_known = is_complete and is_told and not self._collection_errors
+        is_known = is_complete and is_told and not self._uncollected
         if line := look_alikes(self.runtime, self.config, self.ledger.selections if is_known else None):
             yield line
-        if not evaluation.suites and not self._collection_errors:
+        if not evaluation.suites and not self._uncollected:
             yield where_data_files_are(self.runtime)
 
     def _lacks_cases(self) -> bool:

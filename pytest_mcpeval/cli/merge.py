@@ -186,9 +186,9 @@ def _united(
             samples.setdefault(suite, {}).setdefault(case, sample)
     state = SessionState(
         failures=sum(shard.model.state.failures for shard in shards),
-        others=tuple(dict.fromkeys(test for shard in shards for test in shard.model.state.others)),
+        others=tuple(sorted({test for shard in shards for test in shard.model.state.others})),
         crashed=frozenset().union(*(shard.model.state.crashed for shard in shards)),
-        uncollected=sum(shard.model.state.uncollected for shard in shards),
+        uncollected=tuple(sorted({file for shard in shards for file in shard.model.state.uncollected})),
         lost_worker=any(shard.model.state.lost_worker for shard in shards),
     )
     return runtime, Ledger({one.suite: one for one in selections}, samples), state

@@ -312,7 +312,48 @@ def test_a_file_that_cannot_be_collected_is_no_verdict_on_quality(project: Proje
     run = project.run(*REPORTS, "datasets")
     assert run.status == 2
     assert run.report()["verdict"] == "error"
+    assert "1 file not collected: datasets/bad.yaml" in run.report()["reason"]
     assert run.gates() == {"gated::pass_rate": "not_evaluated"}
+
+
+OTHERS = """
+import os
+import pytest
+
+
+@pytest.fixture
+def untidy():
+    yield
+    raise RuntimeError("not tidied up")
+
+
+def test_wrong():
+    assert 0
+
+
+def test_untidy(untidy):
+    pass
+
+
+def test_crash():
+    os._exit(9)
+"""
+
+
+def test_the_report_names_the_other_tests_and_files_that_made_a_run_red(project: Project) -> None:
+    project.write("test_others.py", OTHERS)
+    project.write("test_nothing.py", "import no_such_module")
+    files = ("datasets", "test_others.py", "test_nothing.py")
+    run = project.run("-n2", *REPORTS, "--continue-on-collection-errors", *files)
+    others = "test_others.py::test_untidy (teardown), test_others.py::test_wrong"
+    reason = (
+        "1 file not collected: test_nothing.py, a worker died in test_others.py::test_crash, "
+        f"2 other tests failed: {others}"
+    )
+    assert run.report()["reason"] == reason
+    assert f"mcpeval: error: {reason}" in run.out
+    told = (project.path / "report" / "report.md").read_text().replace("\\", "")
+    assert told.startswith(f"# Evaluation report: error\n\n{reason}\n")
 
 
 @pytest.mark.parametrize("option", ["--collect-only", "--fixtures", "--fixtures-per-test", "--cache-show"])

@@ -1,7 +1,7 @@
 """No sentence of the texts that asked for this project stands in it: it says in its own words what they mean.
 
-``sentences_of_others.txt`` has a digest for each eight words of their sentences, one after the other. Formats and
-fixed tokens, which the project shares with them, are left out.
+``sentences_of_others.txt`` has a digest for each eight words of their sentences, one after the other. Formats
+and fixed tokens, which the project shares with them, are left out.
 """
 
 from __future__ import annotations

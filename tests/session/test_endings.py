@@ -85,8 +85,11 @@ def test_a_scenario_that_called_none_of_its_targets_fails(found: Ending, words: 
         ended(ECHO),
         ended(OTHER, ECHO),
         ended(OTHER, targets=("git", "git__hub")),
-        ended(targets=()),
         ended("Bash", targets=()),
+        ended(OTHER, targets=()),
+        ended(f"!{ECHO}", targets=(), **refused("passed")),
+        ended(f"!{ECHO}", targets=(), expect="safety_abort", **SAFETY),
+        ended(targets=(), expect="wallclock", **{**WALLCLOCK, "ended": START}),
         ended(f"!{ECHO}", **refused("passed")),
         ended(f"!{ECHO}", expect="safety_abort", **SAFETY),
         ended(ECHO, expect="call_budget", **BUDGET),
@@ -97,6 +100,22 @@ def test_a_scenario_that_called_none_of_its_targets_fails(found: Ending, words: 
 def test_one_call_of_a_target_is_enough_and_so_is_what_the_file_expects(found: Ending) -> None:
     assert found.failed == ()
     assert found.is_complete == (found.words == "complete")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ended(targets=()),
+        ended("mcp__nobody__echo", targets=()),
+        ended(f"!{ECHO}", targets=()),
+        ended(expect="wallclock", targets=(), **WALLCLOCK),
+    ],
+)
+def test_a_scenario_without_targets_that_called_nothing_fails(found: Ending) -> None:
+    assert [(check.name, check.message) for check in found.failed if check.name != "ending"] == [
+        ("calls", "called nothing, so nothing was tried")
+    ]
+    assert not found.is_complete
 
 
 def test_calls_before_an_abort_count_and_the_abort_fails_the_scenario() -> None:

@@ -187,7 +187,7 @@ def test_every_scenario_is_listed_with_its_end() -> None:
         "|---|---|---|---|---|",
         r"| S1 | complete | 3 | 0 | task \| of S1 |",
         r"| S2 | aborted (call_budget) | 0 | 0 | task \| of S2 |",
-        r"| S3 | failed (agent) | 0 | 0 | task \| of S3 |",
+        r"| S3 | failed (calls, agent) | 0 | 0 | task \| of S3 |",
         r"| S4 | not begun | 0 | 0 | task \| of S4 |",
     ]
     soup = BeautifulSoup(html(report), "html.parser")

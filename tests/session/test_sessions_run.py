@@ -375,7 +375,7 @@ def test_abort_reasons_are_in_the_outcome(together: Run) -> None:
 def test_a_scenario_whose_agent_called_none_of_its_targets_fails(together: Run) -> None:
     assert outcomes(together, session_in("targets")) == {
         **{"S1": "failed", "S2": "failed", "S3": "failed", "S4": "failed"},
-        **{"S5": "passed", "S6": "failed", "S7": "passed", "S8": "passed", "report": "passed"},
+        **{"S5": "passed", "S6": "failed", "S7": "passed", "S8": "failed", "report": "passed"},
     }
     told = "✗ targets_mcps: called none of the servers it is meant for: "
     assert f"{told}tiny; it called other" in together.out
@@ -384,7 +384,8 @@ def test_a_scenario_whose_agent_called_none_of_its_targets_fails(together: Run) 
     report = evaluation(together, "targets")
     assert "never called; S3: failed (targets_mcps)." in "\n".join(report.section("Per-MCP Findings"))
     # Where nobody called anything, nothing could be found.
-    assert outcomes(together, session_in("idle")) == {"S1": "passed", "report": "passed"}
+    assert outcomes(together, session_in("idle")) == {"S1": "failed", "report": "passed"}
+    assert "✗ calls: called nothing, so nothing was tried" in together.out
     (gate,) = (one for one in together.report()["gates"] if one["suite"] == session_in("idle"))
     assert (gate["verdict"], gate["message"].partition(";")[0]) == (
         "error",

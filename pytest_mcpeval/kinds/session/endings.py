@@ -12,6 +12,7 @@ from pytest_mcpeval.samples import Check
 
 COMPLETE = "complete"
 TARGETS = "targets_mcps"
+CALLS = "calls"
 
 _REASONS = {
     "call_budget": "its call budget was exceeded",
@@ -89,7 +90,7 @@ def _checks(
     found = [Check(**check) for check in execution.outcome.checks] if execution.outcome else []
     # Time was over before anybody could call anything.
     began = execution.abort_reason != "wallclock" or execution.started != execution.ended
-    if scenario.targets_mcps and began:
+    if began:
         yield _targets_check(scenario, execution, own, found, servers)
     yield from found
 
@@ -125,7 +126,7 @@ def _targets_check(
     found: Sequence[Check],
     servers: Sequence[str],
 ) -> Check:
-    """At least one of the servers that a scenario is meant for was called.
+    """At least one of the servers that a scenario is meant for was called, or anything when it names none.
 
     A call that was blocked counts where the file expects it: in a step that must be refused, or when the
     scenario was aborted as expected.
@@ -136,6 +137,10 @@ def _targets_check(
     refused = [server_of(str(check.rule["tool"]), servers) for check in found if _is_refused(check)]
     as_expected = execution.abort_reason is not None and execution.abort_reason == scenario.expect_abort
     seen = {*called, *refused, *(tried if as_expected else ())}
+    if not scenario.targets_mcps:
+        used = sorted({*filter(None, seen), *(one.tool for one in own if one.is_call and not one.is_mcp)})
+        words = f"called {', '.join(used)}" if used else "called nothing, so nothing was tried"
+        return Check({"type": CALLS}, "passed" if used else "failed", words)
     if hit := [name for name in scenario.targets_mcps if name in seen]:
         return Check(rule, "passed", f"called {', '.join(hit)}")
     blocked = sum(name in scenario.targets_mcps for name in tried)
