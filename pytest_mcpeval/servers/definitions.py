@@ -63,6 +63,16 @@ def public_url(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
+def url_problem(url: str) -> str:
+    """Why no server can be reached by a URL; empty if one may be."""
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        return f"{error}; expected a URL such as http://localhost:3000/mcp"
+    return "" if is_whole else "expected a URL such as http://localhost:3000/mcp"
+
+
 def _quoted(argument: str) -> str:
     # shlex alone would quote ${TOKEN} as well, which reads as if it were meant literally.
     return shlex.quote(argument) if not argument or re.search(r"[\s'\"]", argument) else argument

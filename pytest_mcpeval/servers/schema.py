@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from pytest_mcpeval.loading.wording import likeness, shown
-from pytest_mcpeval.placeholders import PlaceholderError, placeholders
-from pytest_mcpeval.servers.definitions import ServerDefinition, Transport
+from pytest_mcpeval.placeholders import OPENING, PlaceholderError, placeholders
+from pytest_mcpeval.servers.definitions import ServerDefinition, Transport, url_problem
 from pytest_mcpeval.servers.variables import learn_literals
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ _TRANSPORTS: dict[str, Transport] = {
 # Likeness of a misspelt key to the one that is meant.
 _MISSPELT = 0.8
 _WAYS = ("command", "url", "module")
+_SPELLED_BY_OTHERS = {"transport": "type", "transporttype": "type", "serverurl": "url", "httpurl": "url"}
+_TEXTS = ("command", "args", "env", "cwd", "url", "headers")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BELONGS_TO = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
 
 
@@ -94,11 +98,14 @@ def ignored_keys(document: Document) -> Iterator[Problem]:
         if entry.get("disabled") is True:
             yield document.problem(_MCP_JSON, name, message=f"server {name!r} is disabled")
             continue
+        spelled = _spelled_by_others(entry)
         for key in _foreign(entry, _KNOWN):
-            yield document.problem(_MCP_JSON, name, key, message=f"server {name!r}: ignored: {shown(key)}")
-        if "type" in entry and _spelled_type(entry["type"]) is None:
-            words = f"server {name!r}: ignored: type {shown(entry['type'])}"
-            yield document.problem(_MCP_JSON, name, "type", message=words)
+            words = f"{shown(key)} is read as {spelled[key]}" if key in spelled else f"ignored: {shown(key)}"
+            yield document.problem(_MCP_JSON, name, key, message=f"server {name!r}: {words}")
+        for key in [key for key in entry if spelled.get(key, key) == "type"]:
+            if _spelled_type(entry[key]) is None:
+                words = f"server {name!r}: ignored: type {shown(entry[key])}"
+                yield document.problem(_MCP_JSON, name, key, message=words)
 
 
 def _is_remark(name: str, entry: object) -> bool:
@@ -117,6 +124,13 @@ def _meant(key: str, known: Collection[str]) -> str | None:
         return None
     fitting = [one for one in known if sorted(one) == sorted(key) or likeness(key, one) >= _MISSPELT]
     return max(fitting, key=lambda one: likeness(key, one), default=None)
+
+
+def _spelled_by_others(entry: Mapping[str, Any]) -> dict[str, str]:
+    """The keys that other hosts have for known ones which the entry leaves empty, each with the known one."""
+    meant = {key: _SPELLED_BY_OTHERS.get(re.sub("[-_ ]", "", key.lower()), "") for key in entry}
+    free = {known: key for key, known in reversed(meant.items()) if known and not entry.get(known)}
+    return {key: known for known, key in free.items()}
 
 
 def _spelled_type(written: object) -> str | None:
@@ -147,6 +161,8 @@ def _definition(document: Document, section: str, name: str, entry: object) -> S
     if section == _MCP_JSON and isinstance(entry, Mapping):
         if entry.get("disabled") is True:
             return None
+        spelled = _spelled_by_others(entry)
+        entry = {**entry, **{known: entry[key] for key, known in spelled.items()}}
         foreign = {"disabled", *_foreign(entry, _KNOWN)}
         # Some hosts write every key, empty; one that is misspelt stays a mistake.
         empty = {k for k, v in entry.items() if k in _KNOWN and v in (None, "", [], {})}
@@ -180,7 +196,29 @@ def _entry_problems(document: Document, section: str, name: str, entry: ServerEn
         problems.append(
             problem(f"type {entry.type} goes with {wanted}, but this server has {given[0]}", "type")
         )
+    problems += [problem(words, *keys) for keys, words in _unusable_texts(entry)]
     return [*problems, *_placeholder_problems(document, section, name, entry)]
+
+
+def _unusable_texts(entry: ServerEntry) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """What no process can be started with and no request can be sent with, as keys and a message."""
+    for key in _TEXTS:
+        value = getattr(entry, key) or ()
+        parts = {None: value} if isinstance(value, str) else value
+        for part, text in parts.items() if isinstance(parts, Mapping) else enumerate(parts):
+            if "\0" in f"{part}{text}":
+                yield (key,) if part is None else (key, part), f"{key} has a NUL character: remove it"
+    for name in entry.env:
+        if not name or "=" in name:
+            yield ("env", name), f"{shown(name)} cannot be the name of a variable"
+    for name, text in entry.headers.items():
+        if not _HEADER_NAME.fullmatch(name) or re.search(r"[\r\n]", text):
+            yield (
+                ("headers", name),
+                f"{shown(name)} cannot be sent as a header: it has a character that none has",
+            )
+    if entry.url and OPENING not in entry.url and (problem := url_problem(entry.url)):
+        yield ("url",), f"url: {problem}"
 
 
 def _placeholder_problems(
@@ -190,7 +228,7 @@ def _placeholder_problems(
 
     A form of another host, in its own file, matters to those only who use the server.
     """
-    for key in ("command", "args", "env", "cwd", "url", "headers"):
+    for key in _TEXTS:
         for path, found in placeholders(getattr(entry, key), "definition"):
             if not isinstance(found, PlaceholderError) or (section == _MCP_JSON and found.is_foreign):
                 continue

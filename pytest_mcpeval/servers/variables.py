@@ -17,7 +17,7 @@ from pytest_mcpeval.placeholders import (
     placeholders,
 )
 from pytest_mcpeval.redaction import redactor
-from pytest_mcpeval.servers.definitions import ServerDefinition, is_secret_name
+from pytest_mcpeval.servers.definitions import ServerDefinition, is_secret_name, url_problem
 from pytest_mcpeval.servers.errors import ServerConfigError
 
 _MCP_URL = "MCP_URL"
@@ -130,9 +130,9 @@ def _mentions_mcp_url(definition: ServerDefinition) -> bool:
 
 
 def _endpoint(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    if url_problem(value):
         raise ServerConfigError(f"{_MCP_URL} is {value[:80]!r}: expected a URL such as http://localhost:3000")
+    parts = urlsplit(value)
     path = parts.path.rstrip("/")
     path = path if path.endswith("/mcp") else f"{path}/mcp"
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))

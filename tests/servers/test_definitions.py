@@ -132,6 +132,74 @@ def test_what_other_hosts_say_is_ignored_in_mcp_json_and_listed(tmp_path: Path) 
     ]
 
 
+def test_keys_as_other_hosts_spell_them_are_read_and_listed(tmp_path: Path) -> None:
+    path = tmp_path / ".mcp.json"
+    url = "http://localhost/mcp"
+    servers = {
+        "surfing": {"serverUrl": url, "transportType": "sse"},
+        "both": {"httpUrl": "http://other/mcp", "url": url, "transport": "stream"},
+        "twice": {"server_url": url, "httpUrl": "http://other/mcp"},
+        "process": {"command": "x", "transport": "stdio", "serverUrl": ""},
+    }
+    path.write_text(json.dumps({"mcpServers": servers}, indent=1), encoding="utf-8")
+    document = load(path)
+    found = parse_servers(document)
+    assert {name: (one.transport, one.url) for name, one in found.items()} == {
+        "surfing": ("sse", url),
+        "both": ("http", url),
+        "twice": ("http", url),
+        "process": ("stdio", ""),
+    }
+    assert [problem.message for problem in ignored_keys(document)] == [
+        "server 'surfing': \"serverUrl\" is read as url",
+        "server 'surfing': \"transportType\" is read as type",
+        "server 'both': ignored: \"httpUrl\"",
+        "server 'both': \"transport\" is read as type",
+        "server 'both': ignored: type \"stream\"",
+        "server 'twice': \"server_url\" is read as url",
+        "server 'twice': ignored: \"httpUrl\"",
+        "server 'process': \"transport\" is read as type",
+        "server 'process': \"serverUrl\" is read as url",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"command": "a\0b"}, "command has a NUL character: remove it"),
+        ({"command": "a", "args": ["b", "\0"]}, "args has a NUL character: remove it"),
+        ({"command": "a", "env": {"A": "\0"}}, "env has a NUL character: remove it"),
+        ({"command": "a", "cwd": "\0"}, "cwd has a NUL character: remove it"),
+        ({"command": "a", "env": {"A=B": "c"}}, '"A=B" cannot be the name of a variable'),
+        ({"url": "http://a\0b/"}, "url has a NUL character: remove it"),
+        ({"url": "http://[::1"}, "url: Invalid IPv6 URL; expected a URL such as http://"),
+        ({"url": "http://a:99999"}, "url: Port out of range 0-65535; expected a URL"),
+        ({"url": "localhost:3000/mcp"}, "url: expected a URL such as http://"),
+        ({"serverUrl": "http://[::1"}, "url: Invalid IPv6 URL; expected a URL such as http://"),
+        ({"url": "http://"}, "url: expected a URL such as http://"),
+        ({"url": "http://a/", "headers": {"A B": "c"}}, '"A B" cannot be sent as a header'),
+        ({"url": "http://a/", "headers": {"A": "b\nc"}}, '"A" cannot be sent as a header'),
+    ],
+)
+def test_what_no_server_can_be_reached_with_is_an_error_where_it_is_defined(
+    tmp_path: Path, entry: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(DataFileError) as raised:
+        mcp_json(tmp_path, {"unused": entry})
+    assert any(problem.message.startswith(f"server 'unused': {words}") for problem in raised.value.problems)
+    assert all(problem.line >= 3 for problem in raised.value.problems)
+    if "serverUrl" not in entry:
+        told = problems(tmp_path, json.dumps({"servers": {"unused": entry}}))
+        assert any(words in problem for problem in told)
+
+
+def test_a_url_with_variables_is_judged_when_they_are_known(tmp_path: Path) -> None:
+    assert set(mcp_json(tmp_path, {"a": {"url": "${URL}"}, "b": {"url": "http://${HOST:-[::1}/"}})) == {
+        "a",
+        "b",
+    }
+
+
 @pytest.mark.parametrize(
     ("written", "transport"),
     [
