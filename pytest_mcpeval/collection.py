@@ -48,12 +48,15 @@ class DataFileCollectors:
             return self._misnamed(file_path, parent)
         if self.runtime.is_ignored(file_path):
             return None
-        if file_path.name == PROJECT_FILE_NAME:
-            return SuiteFile.of(parent, file_path, self.runtime)
+        is_ours = file_path.name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES) or parent.session.isinitpath(
+            file_path
+        )
+        if not (is_ours or self.runtime.is_data_file(file_path)):
+            return None
+        if (key := self.runtime.key(file_path)) != _on_one_line(key):
+            return UnprintableFile.of(parent, file_path, self.runtime, nodeid=_on_one_line(key))
         if file_path.name in MISTAKEN_NAMES:
             return ProjectFileCollector.of(parent, file_path, self.runtime)
-        if not (self.runtime.is_data_file(file_path) or parent.session.isinitpath(file_path)):
-            return None
         return SuiteFile.of(parent, file_path, self.runtime)
 
     @pytest.hookimpl(wrapper=True)
@@ -110,9 +113,9 @@ class ItemlessFile(pytest.File):
     runtime: Runtime
 
     @classmethod
-    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime) -> Self:
-        """The collector of one file."""
-        collector: Self = cls.from_parent(parent, path=path)
+    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime, *, nodeid: str | None = None) -> Self:
+        """The collector of one file; ``nodeid`` is the path as pytest has it, unless another one is given."""
+        collector: Self = cls.from_parent(parent, path=path, nodeid=nodeid)
         collector.runtime = runtime
         return collector
 
@@ -138,6 +141,21 @@ class MisnamedFile(ItemlessFile):
         expected = ", ".join(sorted(DATA_SUFFIXES))
         problem = f"the suffix {suffix} is not one of a data file: expected one of {expected}"
         raise self.CollectError(visible(f"{key}: {problem}"))
+
+
+class UnprintableFile(ItemlessFile):
+    """A file whose path holds characters that a terminal or a CI runner obeys: pytest shows it as it is."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Say so, with these characters spelled out."""
+        raise self.CollectError(
+            f"{self.nodeid}: the path of this file holds control characters or line breaks, which are "
+            "spelled out here: rename the file, or its directory"
+        )
+
+
+def _on_one_line(path: str) -> str:
+    return visible(path).replace("\n", "\\n").replace("\t", "\\t")
 
 
 class SuiteFile(pytest.Module):

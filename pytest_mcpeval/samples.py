@@ -61,6 +61,8 @@ def to_json(data: Any, **layout: Any) -> str:
     except (TypeError, ValueError):
         # Rare, and the search for what has no words in JSON takes longer than the writing.
         text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, **layout)
+    # Some readers end a line at these; in JSON they stand in strings only, and may be written as escapes.
+    text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     # A lone surrogate has no UTF-8: it is written as the escape it came as.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

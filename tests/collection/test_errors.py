@@ -655,3 +655,25 @@ def test_a_suite_with_every_field(project: Project, run: RunPytest) -> None:
     project.write_json("datasets/mcpeval.yaml", {"scenario": [{"send_project": False}]})
     project.write_json("datasets/mina.json", suite)
     run().assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_file_whose_path_would_steer_the_terminal_is_an_error(tmp_path: Path, workers: str) -> None:
+    project = Project.at(tmp_path)
+    project.suite("good.yaml", case("one"), server="tiny")
+    names = ["a\x1b[31mred.yaml", "two\nlines.json", "tab\t.yaml", "l\u2028s.yaml"]
+    names += ["d\x1b]0;t\x07/deep/mcpeval.yaml", "x\n::stop-commands::y/b.yaml"]
+    for name in names:
+        project.suite(name, case("one"), server="tiny")
+    run = project.run(workers, "--continue-on-collection-errors", "-v", columns=200)
+    assert "INTERNALERROR" not in run.out + run.err
+    assert not set("\x1b\x07\u2028") & set(run.out)
+    assert not [line for line in run.lines if line.startswith("::")]
+    spelled = [r"a\x1b[31mred.yaml", r"two\nlines.json", r"tab\t.yaml", r"l\u2028s.yaml"]
+    spelled += [r"d\x1b]0;t\x07/deep/mcpeval.yaml", r"x\n\x3a:stop-commands::y/b.yaml"]
+    for name in spelled:
+        assert run.line_with(
+            f"datasets/{name}: the path of this file holds control characters or line breaks"
+        )
+    assert run.line_with("good.yaml::one", "PASSED")
+    assert run.status == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.samples import Check, Sample, samples_from_json, samples_to_json
+from pytest_mcpeval.samples import Check, Sample, samples_from_json, samples_to_json, to_json
 from pytest_mcpeval.text import escaped_markdown as escaped
 from pytest_mcpeval.text import indented, visible
 from tests.support import SERVER, Project, Run, case, failing
@@ -355,3 +356,9 @@ def test_samples_survive_what_json_cannot_say() -> None:
     }
     assert found.measured == expected
     assert found.checks[0].details == expected
+
+
+def test_json_has_no_line_separators_of_unicode() -> None:
+    text = to_json({"name\u2028": ["a\u2029b", "\ud800"]})
+    assert text == '{"name\\u2028": ["a\\u2029b", "\\ud800"]}'
+    assert json.loads(text) == {"name\u2028": ["a\u2029b", "\ud800"]}
