@@ -151,6 +151,9 @@
     const isText = type === "characterData" || [...addedNodes].some((node) => node.nodeType === Node.TEXT_NODE);
     if (isText || removedNodes.length > 0) state.texts_changed += 1;
     if (!counts) return;
+    if (watched.changes > 0 && now - watched.changed > APART_MS) {
+      watched.pauses = [...watched.pauses.slice(-1), now - watched.changed];
+    }
     watched.changed = now;
     watched.changes += 1;
     // What takes the place of something may be a line about the connection.
@@ -284,13 +287,15 @@
         changes: fresh ? 1 : 0,
         grown: fresh ? 1 : 0,
         changed: now,
+        pauses: [],
       };
       state.observed = new WeakSet();
       observe(state);
       return true;
     },
 
-    // What has changed since; null on a page that is not watched.
+    // What has changed since; null on a page that is not watched. `rhythm_ms` is the longer one of the last two
+    // pauses between changes, 0 before there were two.
     changes: () => {
       const state = window[KEY];
       if (!state?.watched) return null;
@@ -303,6 +308,7 @@
         grown: watched.grown,
         changes: watched.changes,
         quiet_ms: quiet,
+        rhythm_ms: watched.pauses.length < 2 ? 0 : Math.round(Math.max(...watched.pauses)),
         ready: isReady(watched),
       };
     },

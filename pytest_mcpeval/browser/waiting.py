@@ -22,7 +22,7 @@ MOST_FAILED_POLLS = 6
 RESTING_MS = 1_000
 """A page that has not changed for so long has come to its end."""
 LOOK_AHEAD_MS = 200
-"""How long a page that was changing is looked at after it was captured."""
+"""How long a page that was changing is looked at after it was captured, if twice its rhythm is not longer."""
 
 
 class Traffic:
@@ -124,12 +124,17 @@ class Submission:
         """Whether the page changes after it was captured, other than it did before the input."""
         try:
             before = self._changes()
-            if before["quiet_ms"] is None or before["quiet_ms"] > RESTING_MS:
+            quiet = before["quiet_ms"]
+            if quiet is None or quiet > RESTING_MS:
                 return False
-            self._pause(LOOK_AHEAD_MS)
-            return bool(self._changes()["changes"] != before["changes"])
+            due = min(RESTING_MS, 2 * before["rhythm_ms"]) - quiet
+            for _ in range(max(LOOK_AHEAD_MS, due) // POLL_MS):
+                self._pause(POLL_MS)
+                if self._changes()["changes"] != before["changes"]:
+                    return True
         except PageError:
-            return False
+            pass
+        return False
 
     def _require_change(self) -> None:
         try:
@@ -175,7 +180,14 @@ class Submission:
 
     def _changes(self) -> dict[str, Any]:
         """What has changed since Enter; a page that has gone is followed to the next one."""
-        unknown = {"input_holds": True, "grown": 0, "quiet_ms": None, "ready": False, "changes": 0}
+        unknown = {
+            "input_holds": True,
+            "grown": 0,
+            "quiet_ms": None,
+            "rhythm_ms": 0,
+            "ready": False,
+            "changes": 0,
+        }
         try:
             found: dict[str, Any] | None = self._page.command("changes")
             if found is None:

@@ -288,19 +288,23 @@ def test_matches_that_are_back_or_empty_or_shown_end_the_wait(
 
 
 @by_one_driver
-@pytest.mark.parametrize("ready", [ResponseReady(selector=".agent"), None], ids=["selector", "none"])
+@pytest.mark.parametrize(
+    ("ready", "pause_ms"),
+    [(ResponseReady(selector=".agent"), 40), (None, 40), (None, 600)],
+    ids=["selector", "none", "slow"],
+)
 def test_a_page_that_still_changes_when_it_is_captured_is_noted(
-    visit: MakeVisit, site: Site, ready: ResponseReady | None
+    visit: MakeVisit, site: Site, ready: ResponseReady | None, pause_ms: int
 ) -> None:
     streaming = """input.addEventListener("keydown", () => {
       let line;
       setInterval(() => {
         if (!line) { say("", "agent"); line = log.lastElementChild; }
         line.append(" word");
-      }, 40);
+      }, PAUSE);
     });"""
-    site.pages["/streaming"] = chat(script=streaming)
-    wait = 700 if ready is None else 60_000
+    site.pages["/streaming"] = chat(script=streaming.replace("PAUSE", str(pause_ms)))
+    wait = 60_000 if ready is not None else 700 if pause_ms == 40 else 1_900
     made = visit("/streaming", response_wait_ms=wait, response_ready=ready)
     assert "word" in made.answer
     note = "the page was still changing when captured: the answer may not be whole"
