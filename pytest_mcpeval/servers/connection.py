@@ -71,6 +71,8 @@ class Connection:
             seconds = self._definition.start_timeout
             reason = f"no handshake within {seconds:g} s: {_BLOCKED}"
             raise self._explained(ServerStartError(self.name, reason)) from None
+        except CancelledError:
+            raise self._explained(ServerStartError(self.name, "it was cancelled while it started")) from None
         except BaseException:
             self._kept_open.cancel()
             raise
@@ -303,9 +305,13 @@ class Connection:
 
         def settle(done: Future[ResultT]) -> None:
             timer.cancel()
+            if outer.done():
+                return
             with suppress(InvalidStateError):
                 if done.cancelled():
-                    outer.cancel()
+                    # Not by the caller, since what it waits for would be done.
+                    self._session.dead = True
+                    outer.set_exception(CallError("crashed", "the server cancelled all tasks of its thread"))
                 elif (error := done.exception()) is not None:
                     outer.set_exception(error)
                 else:

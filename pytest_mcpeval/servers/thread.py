@@ -20,6 +20,7 @@ class ConnectionThread:
 
     def __init__(self) -> None:
         self.is_blocked = False
+        self._is_stopping = False
         from pytest_mcpeval.servers.quiet import ThreadFilter
 
         started: Future[asyncio.AbstractEventLoop] = Future()
@@ -32,18 +33,16 @@ class ConnectionThread:
         self._filter = ThreadFilter(self._thread.ident or 0)
         self._filter.install()
 
-    @staticmethod
-    def _run(started: Future[asyncio.AbstractEventLoop]) -> None:
-        # An in-process server raised it. asyncio stops for it, but the connection is all that has ended.
+    def _run(self, started: Future[asyncio.AbstractEventLoop]) -> None:
+        # What an in-process server raises to end its process, or `loop.stop()`, ends its connection at most.
         raised = (SystemExit, KeyboardInterrupt)
         with suppress(*raised), asyncio.Runner() as runner:
             loop = runner.get_loop()
             loop.set_default_executor(_DaemonExecutor())
             started.set_result(loop)
-            while True:
+            while not self._is_stopping:
                 with suppress(*raised):
                     loop.run_forever()
-                    return
 
     def start(
         self, function: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any
@@ -62,6 +61,7 @@ class ConnectionThread:
 
     def stop(self, seconds: float) -> None:
         """End the thread, and wait for that, unless an in-process server holds it up."""
+        self._is_stopping = True
         if not self.is_blocked:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._loop.stop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
 
@@ -73,6 +74,27 @@ async def leaves_a_task() -> str:
     task = asyncio.create_task(leaves())
     await asyncio.sleep(30)
     return ""
+
+@server.tool()
+async def cancels() -> str:
+    for task in asyncio.all_tasks():
+        task.cancel()
+    await asyncio.sleep(30)
+    return ""
+
+@server.tool()
+async def stops() -> str:
+    asyncio.get_running_loop().stop()
+    return "stopped"
+
+@asynccontextmanager
+async def cancels_at_start(_):
+    for task in asyncio.all_tasks():
+        task.cancel()
+    await asyncio.sleep(30)
+    yield {}
+
+cancelling = MCPServer("cancelling", lifespan=cancels_at_start)
 
 def make():
     asyncio.run(asyncio.sleep(0))
@@ -181,6 +203,26 @@ def test_what_would_end_a_process_is_a_crash_of_the_server_alone(
     assert again is not connection
     assert again.call_tool("double", {"value": 3}).text == "6"
     assert other.call_tool("double", {"value": 2}).text == "4"
+
+
+def test_a_server_that_stops_its_loop_or_cancels_everything_harms_itself_at_most(
+    connections: Connections, define: Define
+) -> None:
+    definition = define(module="inside_server:server")
+    assert connections.get(definition).call_tool("stops").text == "stopped"
+    with pytest.raises(CallError, match="the server cancelled all tasks of its thread") as raised:
+        connections.get(definition).call_tool("cancels")
+    assert raised.value.reason == "crashed"
+    assert connections.get(definition).call_tool("double", {"value": 3}).text == "6"
+    with pytest.raises(ServerStartError, match="it was cancelled while it started"):
+        connections.get(define(module="inside_server:cancelling"))
+
+
+def test_a_call_that_its_caller_cancels_is_cancelled(connections: Connections, define: Define) -> None:
+    future = connections.get(define(module="inside_server:server")).start_tool("leaves_a_task")
+    future.cancel()
+    with pytest.raises(CancelledError):
+        future.result(5)
 
 
 def test_a_task_of_a_server_that_raises_systemexit_does_not_end_the_loop(
@@ -388,11 +430,11 @@ def test_a_run_with_servers_that_block_ends(tmp_path: Path) -> None:
     project.write("endless.py", "import time\ntime.sleep(3600)\n")
     servers = {
         "tiny": {"module": "server:server"},
-        "endless": {"module": "endless:server", "start_timeout": 0.5},
+        "endless": {"module": "endless:server", "start_timeout": 1},
         "spin": {"module": "blocking:server"},
         "sleep": {"module": "blocking:server"},
         "threads": {"module": "blocking:server"},
-        "leaving": {"module": "blocking:leaving", "start_timeout": 0.5},
+        "leaving": {"module": "blocking:leaving", "start_timeout": 3},
     }
     project.write_json(".mcp.json", {"mcpServers": servers})
     asked = {
@@ -408,16 +450,17 @@ def test_a_run_with_servers_that_block_ends(tmp_path: Path) -> None:
         "after-leave": ("leaving", "leave"),
     }
     blocked = [case(name, tool, server=server, timeout=0.5) for name, (server, tool) in asked.items()]
-    project.suite("a.yaml", *blocked, case("after", server="tiny"))
+    project.suite("a.yaml", case("before", server="tiny"), *blocked, case("after", server="tiny"))
     # A new interpreter: what is left behind must not keep it from ending.
     run = project.run("--mcpeval-report", "report", timeout=110, columns=200, PYTHONHASHSEED="0")
     found = {one["id"]: one["outcome"] for one in run.report()["suites"]["datasets/a.yaml"]["cases"]}
     errors = {"imported", "again", "after-spin", "after-sleep", "after-leave"}
-    assert found == {name: "error" if name in errors else "failed" for name in asked} | {"after": "passed"}
-    assert f"its module was not imported within 0.5 s (start_timeout) (at {tmp_path}/endless.py:2)" in run.out
+    expected = {name: "error" if name in errors else "failed" for name in asked}
+    assert found == {**expected, "before": "passed", "after": "passed"}
+    assert f"its module was not imported within 1 s (start_timeout) (at {tmp_path}/endless.py:2)" in run.out
     assert "no answer within 0.5 s: the server blocks its event loop" in run.out
     assert "it has blocked its event loop before" in run.out
     assert "the call of 'sleep_in_thread' was not answered within 0.5 s" in run.out
     assert "the server crashed during the call of 'leave': SystemExit: 3" in run.out
-    assert "no handshake within 0.5 s: the server blocks its event loop" in run.out
+    assert "no handshake within 3 s: the server blocks its event loop" in run.out
     assert "Event loop is closed" not in run.out + run.err
