@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from keyword import iskeyword
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from types import NoneType
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
     AliasChoices,
     AliasGenerator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -125,7 +126,54 @@ BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Runs = Annotated[int, Field(ge=1, le=100)]
 
 
-class RowModel(BaseModel):
+class FileModel(BaseModel):
+    """A mapping in a file. A key whose value is ``null`` counts as not given, if it has a default.
+
+    Where ``null`` itself is a value, such as that of a gate that is turned off, it is one.
+    """
+
+    model_config = FILE_MODEL
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_not_given(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or None not in data.values():
+            return data
+        absent = _keys_with_default(cls)
+        return {key: value for key, value in data.items() if value is not None or key not in absent}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for key in properties.keys() & _keys_with_default(cls):
+            described = {name: value for name, value in properties[key].items() if name in _DESCRIBES}
+            typed = {name: value for name, value in properties[key].items() if name not in _DESCRIBES}
+            properties[key] = {**described, "anyOf": [typed, {"type": "null"}]}
+        return schema
+
+
+_DESCRIBES = ("title", "description", "default")
+
+
+@cache
+def _keys_with_default(model: type[BaseModel]) -> frozenset[str]:
+    """The keys of a model, in each spelling, that have a default and for which ``null`` is no value."""
+    return frozenset(
+        key
+        for name, field in model.model_fields.items()
+        if not field.is_required() and field.get_default(call_default_factory=True) is not None
+        if field.annotation is not Any and NoneType not in get_args(field.annotation)
+        for key in _spellings(name, field.validation_alias)
+    )
+
+
+def _spellings(name: str, alias: Any) -> tuple[str, ...]:
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias or name]
+    return tuple(choice for choice in choices if isinstance(choice, str))
+
+
+class RowModel(FileModel):
     """A row of a file, which may have remarks of its authors: keys that begin with ``__``."""
 
     model_config = ConfigDict(
@@ -138,14 +186,6 @@ class RowModel(BaseModel):
         if not isinstance(row, dict):
             return row
         return {key: value for key, value in row.items() if not str(key).startswith(PROVENANCE)}
-
-
-def _no_text(value: Any) -> Any:
-    return "" if value is None else value
-
-
-TextOrNull = Annotated[str, BeforeValidator(_no_text, json_schema_input_type=str | None)]
-"""A text; what is written ``null`` is not there."""
 
 
 def located(model: ModelT, directory: Path) -> ModelT:

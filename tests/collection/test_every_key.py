@@ -5,11 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 import yaml
+from pydantic import BaseModel, ValidationError
 
+import pytest_mcpeval.kinds
+from pytest_mcpeval.kinds.agent.schema import AssertionsModel
+from pytest_mcpeval.kinds.fields import FileModel
 from pytest_mcpeval.loading import DataFileError
 from tests.collection.runtimes import runtime_at
 
@@ -111,6 +117,55 @@ def test_a_typo_in_any_key_is_reported_at_its_line(copy: Path, name: str) -> Non
             )
         checked += 1
     assert checked > 5
+
+
+def file_models(model: type[BaseModel] = FileModel) -> Iterator[type[BaseModel]]:
+    for inner in model.__subclasses__():
+        yield inner
+        yield from file_models(inner)
+
+
+def test_null_stands_for_every_key_that_may_be_left_out() -> None:
+    for found in walk_packages(pytest_mcpeval.kinds.__path__, "pytest_mcpeval.kinds."):
+        import_module(found.name)
+    models = [model for model in dict.fromkeys(file_models()) if model.__name__ != "Entry"]
+    checked = 0
+    for model in models:
+        described = model.model_json_schema().get("properties", {})
+        for name, field in model.model_fields.items():
+            choices = getattr(field.validation_alias, "choices", [field.validation_alias or name])
+            for key in map(str, choices):
+                try:
+                    model.model_validate({key: None})
+                except ValidationError as error:
+                    wrong = [one["type"] for one in error.errors() if one["loc"][:1] == (key,)]
+                    assert bool(wrong) == field.is_required(), (model, key, wrong)
+                checked += 1
+            if name in described and not field.is_required():
+                schema = described[name]
+                assert not schema.keys() & {"type", "$ref"}, (model, name, schema)
+    assert checked > 300
+    for manifest in ({"mustNotCall": None}, {"must_not_cal": None}):
+        with pytest.raises(ValidationError, match="extra_forbidden"):
+            AssertionsModel.model_validate(manifest)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (
+            "mcpeval.yaml",
+            "floors: {recall_at_5: 0.5}",
+            "floors: null, pinned: null, tolerance: null",
+        ),
+        ("mcpeval.yaml", "fpr_ceiling: 0.10", "fpr_ceiling: null, category_floors: null"),
+        ("agents/people-directory/agent.yaml", "must_not_call: [export_directory]", "must_not_call:"),
+    ],
+)
+def test_null_is_accepted_in_the_bundled_files(copy: Path, name: str, old: str, new: str) -> None:
+    text = (copy / "datasets" / name).read_text(encoding="utf-8")
+    assert old in text
+    assert problems_with(copy, f"datasets/{name}", text.replace(old, new)) == []
 
 
 def test_names_of_servers_are_missed_where_they_are_used(copy: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from pytest_mcpeval.browser.directive import ActionName
 from pytest_mcpeval.kinds.agent.fields import (
@@ -27,6 +27,7 @@ from pytest_mcpeval.kinds.agent.fields import (
     Variable,
 )
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, HostPolicy, PageHostPolicy
+from pytest_mcpeval.kinds.fields import FileModel
 from pytest_mcpeval.loading.schema import Expected
 
 API_VERSION = "agentevaluator/v1"
@@ -36,9 +37,9 @@ MEBIBYTE = 1024 * 1024
 DEFAULT_MAX_DOM_BYTES = 25 * MEBIBYTE
 
 
-class _Model(BaseModel):
+class _Model(FileModel):
     # The format is that of another project, which has one spelling for each key.
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(alias_generator=None)
 
 
 class BearerModel(_Model):
@@ -96,7 +97,7 @@ class ReadyModel(_Model):
 class InteractionModel(_Model):
     """``interaction:``."""
 
-    preconditions: list[ActionModel] = []
+    preconditions: list[ActionModel] = Field(default=[])
     input_selector: Selector | None = None
     response_wait_ms: ResponseWait = 2_000
     response_ready: ReadyModel | None = None
@@ -108,8 +109,8 @@ class VisitModel(_Model):
 
     url: PageUrl
     input: FreeText
-    preconditions: list[ActionModel] = []
-    reveal_actions: list[ActionModel] = []
+    preconditions: list[ActionModel] = Field(default=[])
+    reveal_actions: list[ActionModel] = Field(default=[])
     input_selector: Selector | None = None
     response_wait_ms: ResponseWait = 2_000
     response_ready: ReadyModel | None = None
@@ -201,7 +202,7 @@ class UiModel(_Model):
     """``observability.ui_introspection:``."""
 
     description: FreeText
-    reveal_actions: list[ActionModel] = []
+    reveal_actions: list[ActionModel] = Field(default=[])
     exposes: Annotated[list[EvidenceKind], Field(min_length=1)]
     extract: ExtractModel | None = None
 
@@ -237,11 +238,11 @@ class AssertionsModel(_Model):
     """``assertions:`` of a case."""
 
     final_response_contains: PageText | None = None
-    must_call: list[Identifier] = []
-    must_not_call: list[Identifier] = []
-    must_call_exactly: dict[Identifier, Count] = {}
-    must_call_with_args: list[CallModel] = []
-    must_call_in_order: list[Identifier] = []
+    must_call: list[Identifier] = Field(default=[])
+    must_not_call: list[Identifier] = Field(default=[])
+    must_call_exactly: dict[Identifier, Count] = Field(default={})
+    must_call_with_args: list[CallModel] = Field(default=[])
+    must_call_in_order: list[Identifier] = Field(default=[])
     must_route_to: Identifier | None = None
     max_steps: Count | None = None
     max_total_tokens: Count | None = None

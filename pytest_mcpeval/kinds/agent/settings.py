@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FixtureName, Floor, OptionalPath, Seconds
+from pytest_mcpeval.kinds.fields import FileModel, FixtureName, Floor, OptionalPath, Seconds
 
 
-class GatesModel(BaseModel):
+class GatesModel(FileModel):
     """``gates:`` of agents."""
-
-    model_config = FILE_MODEL
 
     pass_rate: Floor | None = Field(default=None, description="lowest share of cases that pass")
     max_inconclusive: Annotated[int, Field(ge=0)] | None = Field(
@@ -23,10 +21,8 @@ class GatesModel(BaseModel):
     )
 
 
-class AgentSettings(BaseModel):
+class AgentSettings(FileModel):
     """How agents are driven and held to; an entry of ``agent:`` in ``mcpeval.yaml``."""
-
-    model_config = FILE_MODEL
 
     runs: OptionalPath = Field(
         default=None, description="directory of captured runs; default: runs/ in the root directory"

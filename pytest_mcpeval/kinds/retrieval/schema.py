@@ -7,26 +7,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     Field,
     StringConstraints,
 )
 
 from pytest_mcpeval.kinds.fields import (
-    FILE_MODEL,
     BaselinePath,
     BatchSize,
     CaseId,
     Ceiling,
     Concurrency,
+    FileModel,
     Floor,
     OptionalPath,
     RowModel,
     Runs,
     Seconds,
     Text,
-    TextOrNull,
 )
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
 from pytest_mcpeval.kinds.retrieval.gate_input import DEFAULT_LOST_BY, DEFAULT_SIGNIFICANCE
@@ -97,22 +95,18 @@ Version = Annotated[
 ]
 
 
-class _Model(BaseModel):
-    model_config = FILE_MODEL
-
-
 class ToolModel(RowModel):
     """One entry of ``tools:`` of a corpus."""
 
     tool_id: ToolName
     server: Annotated[ToolName, AfterValidator(_server)]
     tool: ToolName
-    description: TextOrNull = ""
+    description: str = ""
     # `schema` itself is a name pydantic's models have.
     input_schema: dict[str, Any] | None = Field(None, validation_alias="schema")
 
 
-class CorpusModel(_Model):
+class CorpusModel(FileModel):
     """A tool corpus."""
 
     kind: Literal["retrieval"] = "retrieval"
@@ -136,11 +130,11 @@ class QueryModel(RowModel):
     id: CaseId
     query: QueryText
     labels: Annotated[list[LabelModel], Field(min_length=1)]
-    notes: TextOrNull = ""
+    notes: str = ""
     must_hit: Rank | None = Field(None, description="pinned: a relevant tool must be within the top so many")
 
 
-class GatesModel(_Model):
+class GatesModel(FileModel):
     """``gates:`` of a golden set. All but ``floors`` are on without being set."""
 
     tolerance: dict[Metric, Ceiling | None] | None = Field(
@@ -164,7 +158,7 @@ class GatesModel(_Model):
     )
 
 
-class RetrievalSettings(_Model):
+class RetrievalSettings(FileModel):
     """What a golden set is measured on and held to; an entry of ``retrieval:`` in ``mcpeval.yaml``."""
 
     corpus: OptionalPath = Field(default=None, description="file of the tools that are searched")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from pytest_mcpeval.kinds.fields import (
-    FILE_MODEL,
     BaselinePath,
     CaseId,
     Concurrency,
+    FileModel,
     FixtureName,
     Floor,
     PercentFloor,
@@ -24,11 +24,7 @@ Rule = dict[str, Any]
 """A check as written; the check registry parses it, since users may register types of their own."""
 
 
-class _Model(BaseModel):
-    model_config = FILE_MODEL
-
-
-class SkipIfEnvModel(_Model):
+class SkipIfEnvModel(FileModel):
     """Skip when an environment variable is set, or with ``when: unset`` when it is not."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -36,14 +32,14 @@ class SkipIfEnvModel(_Model):
     when: Literal["set", "unset"] = "set"
 
 
-class XfailModel(_Model):
+class XfailModel(FileModel):
     """Expect the case to fail; ``strict`` (the default) fails it when it passes."""
 
     reason: Text
     strict: bool = True
 
 
-class MarksModel(_Model):
+class MarksModel(FileModel):
     """``marks:`` of a case or suite."""
 
     skip: Text | None = None
@@ -60,7 +56,7 @@ FOREIGN_KEYS: Mapping[str, str] = {
 """Keys of other evaluators that are read over, and what to write instead of them."""
 
 
-class ExpectedModel(_Model):
+class ExpectedModel(FileModel):
     """``expected:``: what must hold of an answer. At least one requirement."""
 
     validations: list[Rule] = Field(default_factory=list)
@@ -117,15 +113,17 @@ def case_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> s
     return _contradiction(given)
 
 
-class StepModel(_Model):
+class StepModel(FileModel):
     """One call of a case of several: a tool, a resource or a prompt."""
 
     tool: Text | None = None
     resource: Text | None = None
     prompt: Text | None = None
-    input: dict[str, Any] = {}
+    input: dict[str, Any] = Field(default={})
     expected: ExpectedModel | None = None
-    capture: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text] = {}
+    capture: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text] = Field(
+        default={}
+    )
     timeout: Seconds | None = None
     expect_rejection: bool | None = None
     expect_empty: bool | None = None
@@ -137,7 +135,7 @@ class StepModel(_Model):
         return self
 
 
-class CaseModel(_Model):
+class CaseModel(FileModel):
     """One entry of ``tests:``."""
 
     id: CaseId
@@ -171,7 +169,7 @@ class CaseModel(_Model):
         return self
 
 
-class GatesModel(_Model):
+class GatesModel(FileModel):
     """``gates:`` of a suite."""
 
     pass_rate: Floor | None = None
@@ -180,7 +178,7 @@ class GatesModel(_Model):
     no_new_failures: bool = False
 
 
-class ScenarioSettings(_Model):
+class ScenarioSettings(FileModel):
     """What a scenario suite is run against and held to; an entry of ``scenario:`` in ``mcpeval.yaml``."""
 
     server: Text | None = Field(None, description="name of the server; not needed when there is only one")

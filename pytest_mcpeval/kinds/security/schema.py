@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from pytest_mcpeval.kinds.fields import (
     FILE_MODEL,
@@ -13,12 +13,12 @@ from pytest_mcpeval.kinds.fields import (
     CaseId,
     Ceiling,
     Concurrency,
+    FileModel,
     Floor,
     RowModel,
     Runs,
     Seconds,
     Text,
-    TextOrNull,
 )
 from pytest_mcpeval.kinds.security.categories import BENIGN
 from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel, DetectorSetting
@@ -52,11 +52,7 @@ Count = Annotated[int, Field(ge=0)]
 Mode = Literal["point", "bound"]
 
 
-class _Model(BaseModel):
-    model_config = FILE_MODEL
-
-
-class ProvenanceModel(_Model):
+class ProvenanceModel(FileModel):
     """``provenance:`` of an entry: where it is from. Other keys are remarks."""
 
     model_config = ConfigDict({**FILE_MODEL, "extra": "allow"})
@@ -65,7 +61,7 @@ class ProvenanceModel(_Model):
     license: Text
 
 
-class ToolModel(_Model):
+class ToolModel(FileModel):
     """``tool:`` of an entry, or of a peer."""
 
     name: Text
@@ -77,7 +73,7 @@ def _two(key: str) -> str:
     return f"`{key}` and that of `tool` differ: a detector would see two"
 
 
-class PeerModel(_Model):
+class PeerModel(FileModel):
     """One entry of ``peers:``, a tool of another server."""
 
     server: Text
@@ -113,7 +109,7 @@ class EntryModel(RowModel):
     """One entry of ``entries:``. A benign one needs no category and no provenance."""
 
     id: CaseId
-    description: TextOrNull = ""
+    description: str = ""
     label: Literal["malicious", "benign"]
     category: Category = BENIGN
     provenance: ProvenanceModel | None = None
@@ -127,7 +123,7 @@ class EntryModel(RowModel):
     counterpart: CaseId | None = Field(
         default=None, description="the entry of the other label that was written with this one"
     )
-    notes: TextOrNull = ""
+    notes: str = ""
 
     @model_validator(mode="after")
     def _is_labelled_in_full(self) -> EntryModel:
@@ -164,7 +160,7 @@ class EntryModel(RowModel):
         return {name: value for name, value in found.items() if value is not None}
 
 
-class DetectorGatesModel(_Model):
+class DetectorGatesModel(FileModel):
     """Gates of one detector."""
 
     fpr_ceiling: Ceiling | None = Field(
@@ -201,7 +197,7 @@ class GatesModel(DetectorGatesModel):
     )
 
 
-class SecuritySettings(_Model):
+class SecuritySettings(FileModel):
     """What a corpus is measured with and held to; an entry of ``security:`` in ``mcpeval.yaml``."""
 
     detectors: Annotated[dict[DetectorName, DetectorSetting], Field(min_length=1)] = Field(

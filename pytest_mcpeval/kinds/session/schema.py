@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, BaselinePath, FilePath, Text, Whole
+from pytest_mcpeval.kinds.fields import BaselinePath, FileModel, FilePath, Text, Whole
 from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
 from pytest_mcpeval.kinds.session.critic.findings import Severity
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel, CriticSetting
@@ -20,10 +20,6 @@ DEFAULT_WALLCLOCK_BUDGET = 15.0
 MOST_SCENARIOS = 8
 BUDGETS = frozenset({"call_budget", "wallclock_budget"})
 """The settings that are limits."""
-
-
-class _Model(BaseModel):
-    model_config = FILE_MODEL
 
 
 def _spoken(text: str) -> str:
@@ -60,7 +56,7 @@ Approval = Annotated[
 ]
 
 
-class DispositionModel(_Model):
+class DispositionModel(FileModel):
     """What may be done to a server."""
 
     disposition: Disposition
@@ -85,7 +81,7 @@ def _as_given(value: Any) -> Any:
 AgentSetting = Annotated[AgentModel, BeforeValidator(_as_given, json_schema_input_type=str | AgentModel)]
 
 
-class IntakeModel(_Model):
+class IntakeModel(FileModel):
     """One entry of a list of scenarios, as people write them before anything is decided."""
 
     description: Description
@@ -111,7 +107,7 @@ class ScenarioModel(IntakeModel):
     )
 
 
-class GatesModel(_Model):
+class GatesModel(FileModel):
     """``gates:`` of a session file."""
 
     fail_on: Severity | Literal["never"] = Field(
@@ -122,7 +118,7 @@ class GatesModel(_Model):
     )
 
 
-class SessionSettings(_Model):
+class SessionSettings(FileModel):
     """How sessions are run and judged; an entry of ``session:`` in ``mcpeval.yaml``."""
 
     dispositions: dict[Text, DispositionSetting] = Field(

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FilePath, FixtureName, RelativePath, Text, located
+from pytest_mcpeval.kinds.fields import FileModel, FilePath, FixtureName, RelativePath, Text, located
 from pytest_mcpeval.loading.document import Document
 from pytest_mcpeval.loading.schema import Expected, problems_of
 from pytest_mcpeval.loading.wording import shown, suggestion
@@ -72,33 +72,27 @@ Arguments = Annotated[dict[str, Any], AfterValidator(sound)]
 Url = Annotated[str, StringConstraints(pattern=r"^(https?://|\$\{)"), AfterValidator(sound)]
 
 
-class ToolModel(BaseModel):
+class ToolModel(FileModel):
     """``mcp:``, a tool of a named server; ``arguments`` of its call hold placeholders."""
-
-    model_config = FILE_MODEL
 
     server: Text
     tool: Text
     arguments: Arguments
 
 
-class UrlModel(BaseModel):
+class UrlModel(FileModel):
     """``http:``, a request. ``${VAR}`` in the URL and the headers is taken from the environment."""
 
-    model_config = FILE_MODEL
-
     url: Url
-    headers: Environment = {}
+    headers: Environment = Field(default={})
 
     def content(self) -> Any:
         """The body of the request, JSON data with placeholders; None for a GET request."""
         return None
 
 
-class TargetModel(BaseModel):
+class TargetModel(FileModel):
     """Exactly one way to ask a target, with its options; kinds add ways, and what some of them need."""
-
-    model_config = FILE_MODEL
 
     role: ClassVar[str]
     """The kind's word for a target."""

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, Text, Whole
+from pytest_mcpeval.kinds.fields import FileModel, Text, Whole
 from pytest_mcpeval.kinds.retrieval.retrievers.results import template_problem
 from pytest_mcpeval.kinds.retrieval.retrievers.texts import LARGEST_WEIGHT, weight_of
 from pytest_mcpeval.kinds.targets.settings import (
@@ -37,11 +37,7 @@ PLAIN_FIELDS: dict[str, float] = {"tool": 1, "description": 1}
 """What the embedded retrievers read when ``fields`` is not given; the schema comes with ``schema: true``."""
 
 
-class _Model(BaseModel):
-    model_config = FILE_MODEL
-
-
-class TextFieldsModel(_Model):
+class TextFieldsModel(FileModel):
     """Which texts of a tool an embedded retriever reads."""
 
     fields: list[FieldName] | dict[FieldName, Weight] | None = Field(
@@ -84,7 +80,7 @@ def _valid_template(template: str) -> str:
     return template
 
 
-class AnswerModel(_Model):
+class AnswerModel(FileModel):
     """Where the tools are in a JSON answer."""
 
     result: PathText = Field(description="JSONPath of the list of tools found, such as $.tools")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FilePath, RelativePath, Text, Whole
+from pytest_mcpeval.kinds.fields import FileModel, FilePath, RelativePath, Text, Whole
 from pytest_mcpeval.kinds.targets.settings import (
     WAYS,
     Arguments,
@@ -32,10 +32,8 @@ PLACEHOLDERS = ("entry", *ENTRY_FIELDS)
 """What arguments and bodies may hold; ``{entry}`` stands for all the others together."""
 
 
-class HeuristicsModel(BaseModel):
+class HeuristicsModel(FileModel):
     """``heuristics:``, the embedded reference detector."""
-
-    model_config = FILE_MODEL
 
     without: list[Text] = Field([], description="rules to leave out")
 
@@ -53,10 +51,8 @@ class HeuristicsModel(BaseModel):
         return self
 
 
-class VerdictFields(BaseModel):
+class VerdictFields(FileModel):
     """Where the verdict is in a JSON answer."""
-
-    model_config = FILE_MODEL
 
     result: PathText = Field("$", description="JSONPath of the verdict")
     flagged: FieldPath = Field(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FilePath, FixtureName, RelativePath, Seconds, Text, Whole
+from pytest_mcpeval.kinds.fields import FileModel, FilePath, FixtureName, RelativePath, Seconds, Text, Whole
 from pytest_mcpeval.kinds.targets.settings import Command, FunctionPath
 from pytest_mcpeval.loading.wording import shown, suggestion
 
@@ -14,10 +14,8 @@ EMBEDDED = "embedded"
 WAYS = ("python", "fixture", "command", "model", "file")
 
 
-class CriticModel(BaseModel):
+class CriticModel(FileModel):
     """Exactly one way to ask a critic, or none of them for the embedded one."""
-
-    model_config = FILE_MODEL
 
     python: FunctionPath | None = Field(
         default=None, description="function that takes a prompt and returns Markdown"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
-from pytest_mcpeval.kinds.fields import FILE_MODEL, FilePath, FixtureName, RelativePath, Seconds, Text
+from pytest_mcpeval.kinds.fields import FileModel, FilePath, FixtureName, RelativePath, Seconds, Text
 from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
 from pytest_mcpeval.kinds.session.records import MCP_PREFIX, is_reserved
 from pytest_mcpeval.kinds.targets.settings import Command, Environment, FunctionPath
@@ -25,11 +25,7 @@ Rule = dict[str, Any]
 """A check as written; the check registry parses it."""
 
 
-class _Model(BaseModel):
-    model_config = FILE_MODEL
-
-
-class PagesModel(_Model):
+class PagesModel(FileModel):
     """The same call again for page after page: by a cursor in each answer, or by counting."""
 
     argument: Text = Field(description="the argument that says which page: a cursor, an offset, a number")
@@ -52,14 +48,14 @@ class PagesModel(_Model):
         return self
 
 
-class StepModel(_Model):
+class StepModel(FileModel):
     """One scripted call of an MCP tool (``call``), or one use of something else (``use``)."""
 
     call: McpToolName | None = None
     use: Text | None = Field(None, description="the name of what is used instead of an MCP tool")
     python: FunctionPath | None = Field(None, description="with `use`: the function that does it")
     justification: Text | None = Field(None, description="with `use`: why no MCP tool was used")
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = Field(default={})
     capture: dict[CaptureName, Text] = Field({}, description="name → JSONPath, for ${name} in later steps")
     expect: list[Rule] = Field([], description="checks of the answer, as in scenario files")
     refused: bool = Field(False, description="the guard must not let this call pass")
@@ -93,7 +89,7 @@ class StepModel(_Model):
             raise ValueError("`refused` and `pages` belong to `call`, and this is a `use`")
 
 
-class AgentModel(_Model):
+class AgentModel(FileModel):
     """Exactly one agent. In short: ``python:pkg.mod:agent``, ``fixture:name``, ``command:…``, ``model:…``."""
 
     python: FunctionPath | None = Field(None, description="async function of the task and a toolbox")
