@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.foreseeing import SetUpsOfTheProject, may_be_set_aside
-from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key, withdraw_xfail
+from pytest_mcpeval.items import NOT_READY, CaseFailed, CaseItem, samples_key
 from pytest_mcpeval.judging import asked_of, told
 from pytest_mcpeval.kinds.base import Case, Suite, TargetError
 from pytest_mcpeval.kinds.targets.base import TargetStartError
 from pytest_mcpeval.ledger import Selection, selection_of, selections_to_json
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.wording import suggestion
-from pytest_mcpeval.python_cases import is_python_case, python_sample, python_selections
+from pytest_mcpeval.python_cases import is_python_case, python_sample, python_selections, withdraw_xfail
 from pytest_mcpeval.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.reports.redacted import disarm, redact

@@ -175,24 +175,6 @@ class CaseItem(pytest.Function):
         return self.path, self.cases[0].line - 1, self.name
 
 
-def withdraw_xfail(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Report what is no verdict as it would be without ``xfail``, which is for a known wrong answer.
-
-    A mark whose ``raises`` names the error, and not just any exception, accepts it.
-    """
-    error = call.excinfo.value if call.excinfo is not None else None
-    if not (report.skipped and hasattr(report, "wasxfail")) or isinstance(error, pytest.xfail.Exception):
-        return
-    for mark in item.iter_markers("xfail"):
-        raises = mark.kwargs.get("raises")
-        for named in raises if isinstance(raises, tuple) else (raises,):
-            if isinstance(named, type) and not issubclass(Exception, named) and isinstance(error, named):
-                return
-    report.outcome = "failed"
-    del report.wasxfail
-    report.sections.append(("mcpeval", "The mark xfail expects a wrong answer, and this is none."))
-
-
 @cache
 def _function_taking(fixtures: tuple[str, ...]) -> Callable[..., None]:
     """What tells pytest which fixtures to set up. One for all items that need the same: items are many."""

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import pytest
 
 from pytest_mcpeval.browser.errors import BrowserError
-from pytest_mcpeval.items import CaseItem
 from pytest_mcpeval.kinds.base import InvalidTest, TargetError
 from pytest_mcpeval.ledger import Selection
 from pytest_mcpeval.loading import DataFileError
@@ -165,16 +164,39 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def is_python_case(item: pytest.Item) -> bool:
+def is_python_test(item: pytest.Item | pytest.Collector) -> TypeGuard[pytest.Function]:
+    """Whether an item is a test function of a Python module; the modules of data files have no object."""
+    return isinstance(item, pytest.Function) and item.module is not None
+
+
+def is_python_case(item: pytest.Item) -> TypeGuard[pytest.Function]:
     """Whether a test written in Python is a case: it uses one of our fixtures, or is marked as one.
 
     The marker that only names a server makes none: on a module it also stands over ordinary tests.
     """
-    if not isinstance(item, pytest.Function) or isinstance(item, CaseItem):
+    if not is_python_test(item):
         return False
     return any(name.startswith(FIXTURE_PREFIX) for name in item.fixturenames) or any(
         item.get_closest_marker(name) for name in (ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER)
     )
+
+
+def withdraw_xfail(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Report what is no verdict as it would be without ``xfail``, which is for a known wrong answer.
+
+    A mark whose ``raises`` names the error, and not just any exception, accepts it.
+    """
+    error = call.excinfo.value if call.excinfo is not None else None
+    if not (report.skipped and hasattr(report, "wasxfail")) or isinstance(error, pytest.xfail.Exception):
+        return
+    for mark in item.iter_markers("xfail"):
+        raises = mark.kwargs.get("raises")
+        for named in raises if isinstance(raises, tuple) else (raises,):
+            if isinstance(named, type) and not issubclass(Exception, named) and isinstance(error, named):
+                return
+    report.outcome = "failed"
+    del report.wasxfail
+    report.sections.append(("mcpeval", "The mark xfail expects a wrong answer, and this is none."))
 
 
 def suite_and_id(item: pytest.Item) -> tuple[str, str]:

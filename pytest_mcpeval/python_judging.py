@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mcpeval.items import CaseItem, withdraw_xfail
 from pytest_mcpeval.kinds.base import InvalidTest
 from pytest_mcpeval.python_assertions import MarkedAssertionsFailed, judge_marked_assertions
 from pytest_mcpeval.python_cases import (
@@ -21,9 +20,11 @@ from pytest_mcpeval.python_cases import (
     EvidenceMissing,
     MarkedChecksFailed,
     is_python_case,
+    is_python_test,
     is_verdict,
     python_sample,
     recorder_of,
+    withdraw_xfail,
 )
 from pytest_mcpeval.python_markers import CHECKS_MARKER, MARKERS, checks_of, marked_checks, marker_problems
 from pytest_mcpeval.reports.failure import FailureText
@@ -59,7 +60,7 @@ class PythonCases:
 
     def _problems(self, collected: Iterable[pytest.Item | pytest.Collector] | None) -> Iterator[str]:
         for item in collected or ():
-            if isinstance(item, pytest.Function) and not isinstance(item, CaseItem):
+            if is_python_test(item):
                 path, line, _ = item.reportinfo()
                 shown = f"{item.nodeid.partition('::')[0]}:{(line or 0) + 1}: "
                 yield from (shown + problem for problem in self._problems_of(item, Path(path)))
@@ -78,7 +79,7 @@ class PythonCases:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Run the test, keep what it returns, then evaluate the checks of its markers."""
-        if not is_python_case(item) or not isinstance(item, pytest.Function):
+        if not is_python_case(item):
             return (yield)
         self._require_good_markers(item)
         recorder = recorder_of(item)

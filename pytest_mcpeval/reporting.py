@@ -347,7 +347,14 @@ class Reporter:
             if self.runtime.settings.shard:
                 yield (
                     directory / SHARD_FILE,
-                    lambda path: shard.write(path, self.runtime, self.ledger, self._state, started, seconds),
+                    lambda path: shard.write(
+                        path,
+                        self.runtime.suite_runs(self.ledger),
+                        self._state,
+                        self.runtime.settings,
+                        started,
+                        seconds,
+                    ),
                 )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

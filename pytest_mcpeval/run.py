@@ -112,7 +112,9 @@ def _register_html(config: pytest.Config, reporter: Reporter) -> None:
     if config.pluginmanager.hasplugin("html"):
         from pytest_mcpeval.reports.html import HtmlReport
 
-        config.pluginmanager.register(HtmlReport(reporter), "mcpeval-html")
+        config.pluginmanager.register(
+            HtmlReport(reporter.runtime.kinds, lambda: reporter.evaluation), "mcpeval-html"
+        )
 
 
 class WorkerNotes:

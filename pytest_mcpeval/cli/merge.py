@@ -220,7 +220,8 @@ def _other_inputs(
     """The shards that were run on other files or settings than those of the checkout."""
     from pytest_mcpeval.reports.shard import inputs
 
-    here = {one.suite: inputs(runtime, one) for one in selections}
+    ledger = Ledger({one.suite: one for one in selections})
+    here = {one.selection.suite: inputs(one, runtime.rootdir) for one in runtime.suite_runs(ledger)}
     for shard in shards:
         for suite, found in shard.model.inputs.items():
             if suite not in here:

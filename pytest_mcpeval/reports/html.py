@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -28,14 +28,16 @@ from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Check, Sample, samples_fro
 from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.reporting import Reporter
+    from pytest_mcpeval.evaluation import Evaluation
+    from pytest_mcpeval.kinds.base import Kind
 
 
 class HtmlReport:
     """Hooks of pytest-html; registered only where that plugin is loaded."""
 
-    def __init__(self, reporter: Reporter) -> None:
-        self._reporter = reporter
+    def __init__(self, kinds: Mapping[str, Kind[Any]], evaluation: Callable[[], Evaluation | None]) -> None:
+        self._kinds = kinds
+        self._evaluation = evaluation
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -52,7 +54,7 @@ class HtmlReport:
                 yield f'<p style="{LABEL}">{shown(sample.id)}: {shown(sample.label or sample.outcome)}</p>'
             yield from _evidence(sample)
             with suppress(Exception):  # A gate in error tells what a kind raised.
-                yield from map(_table, self._reporter.runtime.kind(sample.kind).exhibits(sample))
+                yield from map(_table, self._kinds[sample.kind].exhibits(sample))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_header(self, cells: list[str]) -> None:
@@ -72,7 +74,7 @@ class HtmlReport:
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:
         """Verdict, gates and tables above the results."""
-        evaluation = self._reporter.evaluation
+        evaluation = self._evaluation()
         if evaluation is None or not (evaluation.suites or evaluation.gates):
             return
         verdict = coloured(evaluation.verdict.replace("_", " "), COLOURS[evaluation.verdict])

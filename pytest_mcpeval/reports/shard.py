@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
 from pytest_mcpeval.baseline import digest_of, write_atomically
-from pytest_mcpeval.evaluation import SessionState
-from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.evaluation import SessionState, SuiteRun
 from pytest_mcpeval.samples import to_json
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.ledger import Ledger, Selection
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.settings import Settings
 
 SHARD_FILE = "shard.json"
 SHARD_FORMAT: Literal[1] = 1
@@ -51,20 +49,24 @@ class ShardModel(BaseModel):
 
 
 def write(
-    path: Path, runtime: Runtime, ledger: Ledger, state: SessionState, started: str, seconds: float
+    path: Path,
+    suites: Sequence[SuiteRun],
+    state: SessionState,
+    settings: Settings,
+    started: str,
+    seconds: float,
 ) -> None:
     """Write the file; ``started`` is an ISO time."""
     from pytest_mcpeval import __version__
 
-    listed = [ledger.selections[key] for key in sorted(ledger.selections)]
     found = ShardModel(
         version=__version__,
-        options=list(runtime.settings.measuring_options),
-        rootdir=str(runtime.settings.rootdir),
-        selected={one.suite: list(one.selected) for one in listed},
-        inputs={one.suite: inputs(runtime, one) for one in listed},
+        options=list(settings.measuring_options),
+        rootdir=str(settings.rootdir),
+        selected={one.selection.suite: list(one.selection.selected) for one in suites},
+        inputs={one.selection.suite: inputs(one, settings.rootdir) for one in suites},
         state=state,
-        samples=[sample.as_data() for one in listed for sample in ledger.samples_of(one)],
+        samples=[sample.as_data() for one in suites for sample in one.samples],
         run=TimesModel(started=started, seconds=round(seconds, 3)),
     )
     data = {**found.model_dump(mode="json", exclude={"samples"}), "samples": found.samples}
@@ -73,18 +75,14 @@ def write(
     write_atomically(path, to_json({"digest": digest_of(to_json(data)), **data}) + "\n")
 
 
-def inputs(runtime: Runtime, selection: Selection) -> dict[str, str]:
+def inputs(one: SuiteRun, root: Path) -> dict[str, str]:
     """What the samples of a suite and its gates depend on → its digest: files, by their path, and settings.
 
     Files are the data file and those that it or its settings name, such as a corpus and a baseline.
     """
-    root = runtime.settings.rootdir
-    try:
-        suite = runtime.suite_at(selection.path)
-    except DataFileError:
-        suite = None
+    suite = one.suite
     if suite is None:
-        return dict(_digests([root / selection.suite], runtime))
+        return dict(_digests([root / one.selection.suite], root))
     from pydantic import TypeAdapter
 
     settings = TypeAdapter(Any).dump_python(suite.settings, mode="json", fallback=str)
@@ -92,7 +90,7 @@ def inputs(runtime: Runtime, selection: Selection) -> dict[str, str]:
     # What is in a list is a case.
     named = [*_texts(settings), *(data.values() if isinstance(data, Mapping) else ())]
     files = [suite.path, *(suite.path.parent / text for text in named if _may_be_path(text))]
-    found = dict(_digests(files, runtime))
+    found = dict(_digests(files, root))
     return {**found, f"the settings of {suite.key}": digest_of(without_places(settings, root))}
 
 
@@ -123,10 +121,13 @@ def _may_be_path(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) < LONGEST_PATH and value.isprintable()
 
 
-def _digests(files: list[Path], runtime: Runtime) -> Iterator[tuple[str, str]]:
+def _digests(files: list[Path], root: Path) -> Iterator[tuple[str, str]]:
     for path in files:
         try:
-            yield runtime.key(path), f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+            yield (
+                Path(os.path.relpath(path, root)).as_posix(),
+                f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}",
+            )
         except OSError:
             # Most texts in settings name no file.
             continue
