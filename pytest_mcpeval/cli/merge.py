@@ -218,6 +218,7 @@ def _other_inputs(
     shards: Sequence[Shard], runtime: Runtime, selections: Sequence[Selection]
 ) -> Iterator[str]:
     """The shards that were run on other files or settings than those of the checkout."""
+    from pytest_mcpeval.ledger import Ledger
     from pytest_mcpeval.reports.shard import inputs
 
     ledger = Ledger({one.suite: one for one in selections})
