@@ -77,8 +77,7 @@ def of_each_run(samples: Sequence[Sample]) -> list[list[Sample]]:
 
 def share_of_runs(sample: Sample, holds: Callable[[Sample], bool]) -> float:
     """The share of a case's runs of which something holds: 0 or 1 for a case that was asked once."""
-    runs = runs_of(sample)
-    return sum(map(holds, runs)) / len(runs)
+    return sum(map(holds, sample.runs)) / len(sample.runs) if sample.runs else float(holds(sample))
 
 
 def mean_over_runs(sample: Sample, value_of: Callable[[Sample], float | None]) -> float | None:

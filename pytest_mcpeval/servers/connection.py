@@ -113,7 +113,7 @@ class Connection:
     def alive(self) -> bool:
         """Whether calls can be expected to be answered. No request is made to find out."""
         session = self._session
-        ended = session.files is not None and session.files.ending() is not None
+        ended = session.files is not None and session.files.status.exists()
         return not (session.dead or ended or self._kept_open.done())
 
     def responsive(self) -> bool:

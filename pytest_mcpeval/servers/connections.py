@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -21,6 +23,7 @@ from pytest_mcpeval.servers.thread import ConnectionThread
 from pytest_mcpeval.servers.variables import expand
 
 _CLOSE_SECONDS = 12.0
+_IMPORTS_MCP = "pytest_mcpeval.servers.session"
 # Then only in-process servers are left, which may never end.
 _STOP_SECONDS = 2.0
 
@@ -109,8 +112,12 @@ class Connections:
         thread = self._connection_thread(definition if definition.transport == "module" else None)
         files = self._files(definition.name) if definition.transport == "stdio" else None
         with garbage_collection_paused():
+            is_first = _IMPORTS_MCP not in sys.modules
             from pytest_mcpeval.servers.session import Session
 
+            if is_first:
+                # mcp is most of what there is, and stays: no search for cycles between calls need visit it.
+                gc.freeze()
         session = Session(expanded, definition.url, files)
         connection = Connection(definition, session, thread)
         with self._lock:
