@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +55,9 @@ def collected(root: Path, arguments: Sequence[str]) -> tuple[Runtime, list[Selec
             assert isinstance(executor, Executor)
             found.append((executor.runtime, executor.selections()))
 
+    if str(root) not in sys.path:
+        # As `python -m pytest` does, with which the shards may have been run.
+        sys.path.append(str(root))
     output = io.StringIO()
     # Asserts are not rewritten: that would warn of packages which are imported already.
     options = ["--mcpeval", "--collect-only", "-q", "--capture=no", "--assert=plain", *arguments]

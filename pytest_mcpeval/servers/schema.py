@@ -99,6 +99,9 @@ def ignored_keys(document: Document) -> Iterator[Problem]:
             yield document.problem(_MCP_JSON, name, message=f"server {name!r} is disabled")
             continue
         spelled = _spelled_by_others(entry)
+        if not isinstance(switch := entry.get("disabled", False), bool):
+            words = f"server {name!r}: ignored: disabled {shown(switch)}, expected true or false"
+            yield document.problem(_MCP_JSON, name, "disabled", message=words)
         for key in _foreign(entry, _KNOWN):
             words = f"{shown(key)} is read as {spelled[key]}" if key in spelled else f"ignored: {shown(key)}"
             yield document.problem(_MCP_JSON, name, key, message=f"server {name!r}: {words}")

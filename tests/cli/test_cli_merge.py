@@ -72,7 +72,8 @@ class Merged:
 def merge(project: Project, *arguments: str | Path) -> Merged:
     """Merge in a checkout, in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", MAIN, "merge", *map(str, arguments)],
+        # Like the console script: the working directory is not importable of itself.
+        [sys.executable, "-P", "-c", MAIN, "merge", *map(str, arguments)],
         cwd=project.path,
         env=project.environ(CI="true"),
         capture_output=True,
@@ -299,6 +300,16 @@ def test_a_shard_that_tears_what_belongs_together_is_an_error(tmp_path: Path, mo
     assert (
         f"{STATEFUL}: its cases build on each other, and this shard has 1 of 2: select all or none" in run.out
     )
+
+
+def test_a_session_whose_agent_lies_in_the_root_directory_is_merged(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path, {"description": "x", "agent": "python:agents_at_root:run"})
+    made.project.write("agents_at_root.py", "async def run(task, toolbox):\n    return task\n")
+    run = made.run("--mcpeval-shard", "--mcpeval-report=shard")
+    assert "called nothing, so nothing was tried" in run.out
+    merged = merge(made.project, run.path / "shard")
+    assert (merged.status, merged.err) == (1, "")
+    assert "merged 1 shard with 2 cases" in merged.out
 
 
 def test_options_that_do_not_go_with_shards(tmp_path: Path) -> None:

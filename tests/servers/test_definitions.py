@@ -97,7 +97,7 @@ OF_OTHER_HOSTS = """\
     },
     "two": {
       "url": "http://localhost/mcp",
-      "type": "streamable_http",
+      "type": "streamable_http", "disabled": "yes",
       "//": "why",
       "transportType": "x",
       "env": {},
@@ -125,6 +125,7 @@ def test_what_other_hosts_say_is_ignored_in_mcp_json_and_listed(tmp_path: Path) 
         "10: server 'one': ignored: \"timeout\"",
         "12: server 'one': ignored: \"envFile\"",
         "13: server 'one': ignored: type \"Local-Process\"",
+        "19: server 'two': ignored: disabled \"yes\", expected true or false",
         "20: server 'two': ignored: \"//\"",
         "21: server 'two': ignored: \"transportType\"",
         "25: server 'three' is disabled",

@@ -80,6 +80,8 @@ def test_a_worker_that_dies_loses_nothing_and_is_not_tried_again(tmp_path: Path)
     ids = [(line["id"], line["result_shape"] is None) for line in done.transcript]
     assert ids == [("S1-001", False), ("S2-001", True), ("S3-001", False)]
     assert "the process that carried it out died" in run.out
+    # Whichever item the dead worker was showing, and whichever sample went with it.
+    assert "Not complete: S2: not carried out" in run.lines
     assert [one["status"] for one in done.state["execution"]] == ["complete", "aborted", "complete"]
 
 

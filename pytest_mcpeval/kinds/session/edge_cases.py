@@ -133,7 +133,7 @@ def _named_parameter(
                 parameter = next((name for name in tool.parameters if noun in _nouns(name)), None)
                 if source is not None and parameter is not None:
                     description = (
-                        f"Hand a {noun} from `{source.name}` on {giver} over to `{tool.name}` on {taker}."
+                        f"Hand the {noun} from `{source.name}` on {giver} over to `{tool.name}` on {taker}."
                     )
                     note = f"weak signal: the parameter {parameter!r} of `{tool.name}` names a {noun}"
                     return DerivedScenario(description, (giver, taker), note)

@@ -51,7 +51,10 @@ def conclusion(samples: Sequence[Sample]) -> list[str]:
 
 def incomplete(samples: Sequence[Sample]) -> str:
     """The scenarios that were not carried out as they should have been, and how they ended."""
-    ended = {sample.id: sample.measured["ended"] for sample in samples if "ended" in sample.measured}
+    report = report_sample_of(samples)
+    # A worker that died took the samples of its scenario with it: the report knows it.
+    ended = {} if report is None else dict(report.measured["endings"])
+    ended |= {sample.id: sample.measured["ended"] for sample in samples if "ended" in sample.measured}
     return "; ".join(f"{name}: {words}" for name, words in ended.items() if words != COMPLETE)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_mcpeval.gates import names
 from pytest_mcpeval.kinds.base import Case
 from pytest_mcpeval.kinds.session.critic.findings import counts, found_words
-from pytest_mcpeval.kinds.session.endings import ending_of
+from pytest_mcpeval.kinds.session.endings import ending_of, endings_of
 from pytest_mcpeval.kinds.session.figures import figures_of
 from pytest_mcpeval.kinds.session.records import TranscriptEntry
 from pytest_mcpeval.kinds.session.report import NOTHING_TO_EVALUATE
@@ -97,6 +97,7 @@ def report_sample(
             "dangling_citations": [found.model_dump(mode="json") for found in state.dangling_citations],
             "summary": state.critic_summary,
             "servers": list(_figures(state, entries)),
+            "endings": {ending.scenario.id: ending.words for ending in endings_of(state, entries)},
         },
         run={
             "evaluation": state.eval_name,
