@@ -37,7 +37,8 @@ class SuiteResult:
     """One suite at the end of a session.
 
     ``compared`` is what changed against its baseline; ``exhibits`` what is shown beside each case that did
-    not pass, by its id.
+    not pass, by its id. ``for_information`` are the wrong cases that no gate looks at, where others were
+    evaluated.
     """
 
     selection: Selection
@@ -48,6 +49,7 @@ class SuiteResult:
     gates: Sequence[GateResult]
     compared: Mapping[str, Any] = field(default_factory=dict)
     exhibits: Mapping[str, Sequence[Table]] = field(default_factory=dict)
+    for_information: Sequence[str] = ()
 
     @property
     def key(self) -> str:
@@ -56,8 +58,9 @@ class SuiteResult:
 
     @property
     def undecided(self) -> list[str]:
-        """The wrong cases on which no gate that was evaluated decides."""
-        return [sample.id for sample in self.samples if sample.outcome == "wrong"]
+        """The wrong cases on which a gate was to decide, and none did."""
+        known = frozenset(self.for_information)
+        return [one.id for one in self.samples if one.outcome == "wrong" and one.id not in known]
 
 
 @dataclass(frozen=True)

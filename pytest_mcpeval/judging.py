@@ -123,7 +123,7 @@ def evaluate(
         tables=[*tables, _repeated(results)],
         verdict=verdict,
         reason=_reason(verdict, blessing, state, incidents.gates, shard=shard),
-        notes=[*notes, *blessing.notes],
+        notes=[*notes, *_unlooked(blessing.suites), *blessing.notes],
         session_gates=[*incidents.gates, *blessing.gates],
         charts=charts,
         totals=totals,
@@ -194,6 +194,7 @@ def _result(one: SuiteRun, state: SessionState, root: Path, *, bless: bool, shar
         key, list[GateResult](), _gates, one, complete, root, bless=bless, are_left_out=shard
     )
     samples = incidents.guarded(key, samples, _decided, one, gates)
+    for_information = incidents.guarded(key, list[str](), _for_information, one, samples, gates)
     everything = _with_missing(one, samples, complete)
     return SuiteResult(
         selection=selection,
@@ -207,6 +208,7 @@ def _result(one: SuiteRun, state: SessionState, root: Path, *, bless: bool, shar
             for sample in samples
             if sample.outcome in NOT_PASSED
         },
+        for_information=for_information,
         # Last, when everything that may raise has been called.
         gates=[*gates, *incidents.gates],
     )
@@ -236,6 +238,38 @@ def _decided(one: SuiteRun, gates: Sequence[GateResult]) -> list[Sample]:
         return replace(sample, outcome=outcome, runs=tuple(map(decided, sample.runs)))
 
     return [decided(sample) for sample in one.samples]
+
+
+def _for_information(one: SuiteRun, samples: Sequence[Sample], gates: Sequence[GateResult]) -> list[str]:
+    """The wrong cases that no gate which is set looks at, beside one that was evaluated."""
+    suite = one.suite
+    if suite is None:
+        return []
+    is_set = [gate.name for gate in gates if gate.verdict != "not_set"]
+    evaluated = [gate.name for gate in gates if gate.verdict in ("passed", "failed")]
+    return [
+        sample.id
+        for sample in samples
+        if sample.outcome == "wrong"
+        and not any(one.kind.decides(suite, name, sample) for name in is_set)
+        and any(one.kind.leaves_to_no_gate(suite, name, sample) for name in evaluated)
+    ]
+
+
+def _unlooked(results: Sequence[SuiteResult]) -> list[str]:
+    """A sentence for each suite with wrong cases that no gate looks at."""
+    return [
+        f"{result.key}: no gate looks at {counted(len(result.for_information), 'wrong case')} "
+        f"({', '.join(sorted(labels))}): shown for information, and no part of the verdict"
+        for result in results
+        if (
+            labels := {
+                f"{sample.label or 'WRONG'} of {sample.traits.get('detector', result.selection.kind)}"
+                for sample in result.samples
+                if sample.id in result.for_information
+            }
+        )
+    ]
 
 
 def _with_missing(one: SuiteRun, samples: Sequence[Sample], complete: Completeness) -> Sequence[Sample]:
@@ -338,6 +372,8 @@ def _reason(
         for gate in [*(gate for result in results for gate in result.gates), *blessing.gates, *others]
     )
     cases = Counter(sample.outcome for result in results for sample in result.samples)
+    undecided = sum(len(result.undecided) for result in results)
+    unlooked = sum(len(result.for_information) for result in results)
     missing = sum(len(result.complete.missing) for result in results if not result.complete.partial)
     judged = counted(gates.total() - gates["not_set"] - gates["not_evaluated"], "gate")
     parts = [
@@ -355,7 +391,7 @@ def _reason(
         f"{counted(len(state.others), 'other test')} failed: {names(state.others)}" if state.others else "",
         "a shard: `pytest-mcpeval merge` decides" if shard else "",
         _not_evaluated(results, 0 if shard else gates["not_evaluated"]),
-        f"{counted(cases['wrong'], 'wrong case')} on which no gate decided" if cases["wrong"] else "",
+        f"{counted(undecided, 'wrong case')} on which no gate decided" if undecided else "",
         f"{counted(cases['inconclusive'], 'case')} inconclusive" if cases["inconclusive"] else "",
         *(f"{counted(count, 'case')} {label}" for label, count in sorted(_labels(results).items())),
         "" if results else "no suite was collected",
@@ -365,6 +401,7 @@ def _reason(
             f"{counted(gates['passed'], 'gate')} passed" if gates["passed"] else "",
             f"{counted(cases['passed'], 'case')} passed" if cases["passed"] else "",
             f"{counted(cases['tolerated'], 'case')} tolerated" if cases["tolerated"] else "",
+            f"{counted(unlooked, 'wrong case')} that no gate looks at" if unlooked else "",
         ]
     return ", ".join(part for part in parts if part)
 
@@ -392,7 +429,7 @@ def _is_undecided(result: SuiteResult) -> bool:
 
     A case that its kind set aside has a label, one that a mark did has none.
     """
-    return result.complete.partial or any(
-        sample.outcome in ("inconclusive", "wrong") or (sample.outcome == "skipped" and sample.label)
+    return bool(result.complete.partial or result.undecided) or any(
+        sample.outcome == "inconclusive" or (sample.outcome == "skipped" and sample.label)
         for sample in result.samples
     )

@@ -368,7 +368,11 @@ class Reporter:
 
     def _undecided(self, evaluation: Evaluation) -> list[pytest.TestReport]:
         """The reports of wrong cases on which no gate decided."""
-        cases = {(suite.key, case) for suite in evaluation.suites for case in suite.undecided}
+        cases = {
+            (suite.key, case)
+            for suite in evaluation.suites
+            for case in (*suite.undecided, *suite.for_information)
+        }
         return [
             report
             for report, samples in self._left_to_gates.values()

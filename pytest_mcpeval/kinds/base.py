@@ -307,6 +307,13 @@ class Kind(KindShape, Generic[SpecT]):
         """Whether a gate takes a wrong case into account, so that the case is tolerated once it is judged."""
         return True
 
+    def leaves_to_no_gate(self, suite: Suite[SpecT], gate: str, sample: Sample) -> bool:
+        """Whether a gate judges the same target and does not look at such a case.
+
+        Where it was evaluated and no gate that looks at the case is set, the case is for information only.
+        """
+        return False
+
     def baseline(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
         """Where the suite's baseline is committed, and its new content; None when it has none."""
         return None

@@ -690,3 +690,34 @@ def test_an_unchanged_detector_that_is_right_at_random_is_not_red(tmp_path: Path
     found = gates(worse)
     assert found["mine-max_newly_missed"]["verdict"] == "failed"
     assert found["mine-max_new_false_alarms"]["verdict"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("limits", "wrong", "label"),
+    [
+        ({}, {"bad_0": False}, "MISSED"),
+        ({"fpr_ceiling": None, "recall_floor": 0.5}, {"ok_4": True}, "FALSE ALARM"),
+        ({"fpr_ceiling": None, "category_floors": {"rug_pull": 0.5}}, {"ok_4": True}, "FALSE ALARM"),
+    ],
+    ids=["ceiling", "floor", "category"],
+)
+def test_a_wrong_verdict_that_no_gate_looks_at_is_not_tolerated(
+    tmp_path: Path, limits: dict[str, Any], wrong: dict[str, Any], label: str
+) -> None:
+    made = AttackProject.at(tmp_path, gates=limits)
+    made.verdicts(wrong)
+    run = made.run("--mcpeval-report", "report", CI="true")
+    (name,) = wrong
+    assert outcomes(run)[f"mine-{name}"] == "wrong"
+    assert run.out.count("entry: " + name) == 1
+    words = (
+        f"no gate looks at 1 wrong case ({label} of mine): shown for information, and no part of the verdict"
+    )
+    assert words in " ".join(run.out.split())
+    assert run.lines[-2].startswith("mcpeval: passed: ")
+    assert run.lines[-2].endswith("1 wrong case that no gate looks at")
+    assert run.status == 0
+    assert "tolerated" not in run.last_line
+    # A gate that looks at it and was not evaluated leaves the case undecided.
+    partial = made.run("-k", f"mine-{name}", CI="true")
+    assert partial.status == 1

@@ -93,6 +93,17 @@ def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
     return [f"{detector}-{name}" for name in found]
 
 
+def looking_at(detector: str, category: str, *, malicious: bool | None) -> list[str]:
+    """The gates that look at a miss or a false alarm on an entry; with None, at one without a verdict."""
+    if malicious is None:
+        found = [ERRORS]
+    elif malicious:
+        found = [RECALL, f"recall_{category}", NEWLY_MISSED]
+    else:
+        found = [FPR, NEW_FALSE_ALARMS]
+    return [f"{detector}-{name}" for name in found]
+
+
 def compares(settings: DetectorGatesModel) -> bool:
     """Whether any gate compares with a baseline."""
     return settings.max_newly_missed is not None or settings.max_new_false_alarms is not None

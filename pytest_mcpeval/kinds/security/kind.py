@@ -206,13 +206,20 @@ class SecurityKind(SecurityShape, Kind[Any]):
         return None
 
     def decides(self, suite: Security, gate: str, sample: Sample) -> bool:
-        """Those of its detector; that there is no verdict is for ``max_errors`` alone."""
+        """Those that measure such verdicts of its detector: misses, false alarms, or that there is none."""
+        from pytest_mcpeval.kinds.security.gates import looking_at
+
+        measured = sample.measured
+        malicious = None if measured.get("flagged") is None else measured["label"] == "malicious"
+        return gate in looking_at(measured["detector"], measured["category"], malicious=malicious)
+
+    def leaves_to_no_gate(self, suite: Security, gate: str, sample: Sample) -> bool:
+        """A ceiling may be all that is set: then recall is for information, and the other way round."""
         from pytest_mcpeval.kinds.security.gates import ERRORS, gate_names
 
         detector = sample.measured["detector"]
-        corpus = _security(suite)
-        own = gate in gate_names(detector, corpus.gates_of(detector))
-        return own and (gate == f"{detector}-{ERRORS}") == (sample.measured.get("flagged") is None)
+        own = gate in gate_names(detector, _security(suite).gates_of(detector))
+        return own and gate != f"{detector}-{ERRORS}" and sample.measured.get("flagged") is not None
 
     def _gate_input(
         self, suite: SecuritySuite, detector: str, samples: Sequence[Sample], committed: Committed | None
