@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import pytest
 
+from pytest_mcpeval.kinds.scenario import askable
+from pytest_mcpeval.kinds.scenario.checks import schema_patterns
+from pytest_mcpeval.kinds.scenario.spec import Step
+from pytest_mcpeval.servers import Connection
+from pytest_mcpeval.servers.tools import Tool
 from tests.support import Case, Project, Run
 
 SERVER = """
@@ -272,3 +278,40 @@ def test_wishes_that_cannot_be_meant_are_refused(tmp_path: Any, fields: Case, wo
     run = project.run()
     assert run.status == 2
     assert words in run.out
+
+
+class Listing:
+    """A connection whose server listed a tool, and lists it anew with another schema when asked afresh."""
+
+    name = "listing"
+
+    def __init__(self, *types: str) -> None:
+        self._listings = [Tool("t", input_schema={"properties": {"x": {"type": one}}}) for one in types]
+
+    def list_tools(self, *, timeout: float, fresh: bool) -> list[Tool]:
+        if fresh and len(self._listings) > 1:
+            del self._listings[0]
+        return self._listings[:1]
+
+
+def test_a_schema_is_prepared_once_for_each_listing_of_its_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[Mapping[str, Any]] = []
+
+    def errors_by(schema: Mapping[str, Any]) -> Any:
+        prepared.append(schema)
+        return original(schema)
+
+    original = schema_patterns.errors_by
+    monkeypatch.setattr(askable, "errors_by", errors_by)
+    listing, step = Listing("integer", "string"), Step("tool", "t", {}, (), 1.0)
+
+    def problem(value: object) -> str:
+        found = askable.why_unaskable(step, "t", {"x": value}, cast("Connection", listing))
+        return "" if found is None else found.message
+
+    assert [problem(1), problem(2), problem(3)] == ["", "", ""]
+    assert len(prepared) == 1
+    # Refused by the listing at hand, and asked for anew.
+    assert [problem("a"), problem("b")] == ["", ""]
+    assert "1 is not of type 'string'" in problem(1)
+    assert len(prepared) == 2

@@ -457,3 +457,20 @@ def test_the_environment_is_not_widened(
 def test_a_path_of_its_own_is_left_alone(connections: Connections, faulty: Define) -> None:
     seen = json.loads(connections.get(faulty(env={"PATH": "/bin"})).call_tool("environment").text)
     assert seen["PATH"] == "/bin"
+
+
+def test_what_the_first_connection_imports_is_left_out_of_searches_for_cycles() -> None:
+    script = """
+import gc
+from pytest_mcpeval.servers import Connections, ServerDefinition, ServerStartError
+with Connections() as connections:
+    for name in ("first", "second"):
+        try:
+            connections.get(ServerDefinition(name, "stdio", "/missing/server"))
+        except ServerStartError:
+            print(gc.get_freeze_count())
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    first, second = map(int, run.stdout.split())
+    # Once only: garbage that is frozen stays.
+    assert first == second > 10_000

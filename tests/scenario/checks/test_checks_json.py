@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError, allows_error
+from pytest_mcpeval.kinds.scenario.checks.schema_patterns import errors_by
 from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
 
@@ -357,6 +358,8 @@ def test_patterns_of_a_schema_have_the_meaning_of_javascript(
     rule = {"type": "matches_schema", "schema": schema}
     assert evaluate(rule, Response(json.dumps(good))).message == "valid against the schema"
     assert evaluate({"not": rule}, Response(json.dumps(bad))).status == "passed"
+    found = errors_by(schema)
+    assert [bool(list(found(value))) for value in (good, bad, good, bad)] == [False, True, False, True]
 
 
 @pytest.mark.parametrize(
