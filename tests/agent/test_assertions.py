@@ -278,8 +278,8 @@ NEW_TEXTS: list[tuple[str, str, str, str, str]] = [
     ("second", "", "<p>first</p><p>second</p>", "first\nsecond", "typed"),
     ("hi", "", "<p>You: hi</p>", "hi", "typed"),
     ("Engineering?", "", "<p>You: Engineering?!</p>", "Engineering", "typed"),
-    ("Engineering", "", f"<nav>who leads Engineering now</nav><p>{LONG}</p>", LONG, "typed"),
-    ("Engineering", "", "<p>You: who leads Engineering… <a>more</a></p>", LONG, "typed"),
+    ("Engineering", "", f"<nav>who leads Engineering now, and w</nav><p>{LONG}</p>", LONG, "typed"),
+    ("Engineering", "", "<p>10:42 You: who leads Engineering… <a>more</a></p>", LONG, "typed"),
     (
         "Ada",
         "",
@@ -310,6 +310,7 @@ NEW_TEXTS: list[tuple[str, str, str, str, str]] = [
     ("Ada", "", "<p>Ada or Bo, who leads?</p><p>Ada</p>", "Ada or Bo, who leads?", "passed"),
     ("Ada", "", "<p>Ada or Bo, who leads?</p><p>Ada… or so I think</p>", "Ada or Bo, who leads?", "passed"),
     ("Ada", "", "<p>/who Ada</p><p>Ada</p>", "/who Ada", "passed"),
+    ("Ada L. King", "", "<p>Ada L. King, or Bo?</p><p>Ada L. King</p>", "Ada L. King, or Bo?", "passed"),
     ("hi", "", "<p>hi</p><p>This is Ada.</p>", "hi", "passed"),
     ("hello", "", "<p>Repeat after me: hello</p><p>hello</p>", "Repeat after me: hello", "passed"),
     ("I am Ada", LANDING, f"{LANDING}{ECHO}<p>As I said, I am Ada.</p>", INPUT, "passed"),

@@ -7,7 +7,7 @@ import unicodedata
 from array import array
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cache
@@ -53,7 +53,8 @@ _UNRENDERED = re.compile(
 """What chat pages read in an input and do not repeat."""
 
 _CUT = re.compile(r"…|\.\.\.")
-_LABEL = re.compile(r"^[^:：]{1,20}[:：]\s*")
+_LABEL = re.compile(r"(?:\d\d?[:.]\d\d\s+|[^:：]{1,20}(?::\s+|：))*")
+"""A time, and who says it, before a message."""
 
 
 def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[AssertionOutcome]:
@@ -217,22 +218,31 @@ class Page:
             for start, end in spans:
                 self._mark(start, end, TYPED)
         for index in range(len(self._blocks)):
-            self._mark_cut(index, tuple(shown_as))
+            self._mark_cut(index, shown_as)
 
-    def _mark_cut(self, index: int, inputs: Sequence[str]) -> None:
+    def _mark_cut(self, index: int, inputs: Mapping[str, str]) -> None:
         """Mark the beginning of an input that a block holds alone or before dots, after a label or none.
 
-        One or two words count where the block ends in dots only: else they may be an answer.
+        One or two words count only where the block ends in dots, and words up to a punctuation mark of the
+        input only before dots: they may be an answer, one of those that a question offers. ``inputs`` are
+        texts by their letters.
         """
         start, end = self._span(index)
-        if label := _LABEL.match(self.text[start:end]):
-            start += label.end()
+        if label := _LABEL.match(self.text, start, end):
+            start = label.end()
         cut = _CUT.search(self.text, start, end)
-        head = self.text[start : cut.start() if cut else end]
-        sought = _letters(head)[0]
-        is_sure = _words(head) > PART_OF_AN_ANSWER or (cut is not None and cut.end() == end)
-        is_known = all(self._marks[start : start + len(head)])
-        if sought and is_sure and not is_known and any(text.startswith(sought) for text in inputs):
+        head = self.text[start : cut.start() if cut else end].rstrip()
+        if not head or all(self._marks[start : start + len(head)]):
+            return
+        is_long = _words(head) > PART_OF_AN_ANSWER
+        if cut is not None:
+            letters = _letters(head)[0]
+            is_beginning = any(letters and text.startswith(letters) for text in inputs)
+            found = is_beginning and (is_long or cut.end() == end)
+        else:
+            rests = [text[len(head) :] for text in inputs.values() if text.lower().startswith(head.lower())]
+            found = is_long and any(rest[:1].isspace() or _counts(rest[:1]) for rest in rests if rest)
+        if found:
             self._mark(start, start + len(head), TYPED)
 
     def _with_punctuation(self, start: int, end: int) -> tuple[int, int]:
