@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.agent.captured_runs import manifest
 from tests.collection.test_hooks import KIND
+from tests.session.evaluations import ECHO, scenario
 from tests.support import Project, Run, case, failing
 
 METHODS = [
@@ -278,25 +280,44 @@ def test_without_docstrings_and_asserts(tmp_path: Path) -> None:
         assert "Traceback" not in found.stderr
 
 
+KEPT = {
+    "dispositions": {"tiny": {"disposition": "sandboxed", "test_resources": ["hello"]}},
+    "approval": "approve",
+    "scenarios": [scenario(ECHO)],
+}
+"""An evaluation, which is kept on disk."""
+
+
 def test_a_read_only_checkout(tmp_path: Path) -> None:
     project = Project.at(tmp_path / "checkout")
     project.suite("a.yaml", case("one"), server="tiny", gates={"pass_rate": 1})
+    project.write_json("evals/kept.scenarios.yaml", KEPT)
     for path in [tmp_path / "checkout", *(tmp_path / "checkout").rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
-    command = project.command("--mcpeval-report", str(tmp_path / "report"))
+    command = project.command("--mcpeval-report", str(tmp_path / "report"), "datasets")
     if os.getuid() == 0:
         # Root writes where it likes, unless it gives that up.
         dropped = "-dac_override,-dac_read_search"
         command = ["setpriv", f"--bounding-set={dropped}", f"--inh-caps={dropped}", *command]
-    done = subprocess.run(
-        command,
-        cwd=tmp_path / "checkout",
-        env=project.environ(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=tmp_path / "checkout",
+            env=project.environ(300, PYTHONDONTWRITEBYTECODE="1"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "INTERNALERROR" not in done.stdout + done.stderr
     assert "2 passed" in done.stdout
     assert json.loads((tmp_path / "report/report.json").read_text())["verdict"] == "passed"
+    # What has to write says where, and what to set.
+    kept = run(*command[:-1], "evals/kept.scenarios.yaml")
+    assert kept.returncode == 1
+    assert "the evaluation cannot be kept in " in kept.stdout, kept.stdout + kept.stderr
+    assert "Permission denied: name a root directory that you can write with --rootdir=DIR" in kept.stdout
+    assert re.search("1 error, 1 not asked", kept.stdout)

@@ -90,7 +90,8 @@ class AgentKind(AgentShape, Kind[AgentCase]):
         except BrowserError as error:
             raise TargetError(str(error), cause=f"driver {agent.settings.driver}") from None
         except OSError as error:
-            raise TargetError(f"what was captured cannot be written: {error}") from None
+            message = f"what was captured cannot be written: {error}: name another directory with `runs: DIR`"
+            raise TargetError(message, cause=f"runs of {suite.key}") from None
 
     def judge(self, suite: Agent, case: AgentItem, answers: Visit, context: RunContext) -> Sample:
         """Score what was captured, and leave the score beside it."""

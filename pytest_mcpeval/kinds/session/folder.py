@@ -49,12 +49,18 @@ class Claim:
     The kernel lets go when the last process of the run dies, however it dies.
 
     Raises:
-        TargetError: Another run works on the evaluation.
+        TargetError: Another run works on the evaluation, or its folder cannot be written.
     """
 
     def __init__(self, folder: Folder, run_id: str, pid: int) -> None:
-        folder.path.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(folder.path / ".run", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            folder.path.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(folder.path / ".run", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise TargetError(
+                f"the evaluation cannot be kept in {folder.path}: {error.strerror or error}: name a root "
+                "directory that you can write with --rootdir=DIR"
+            ) from None
         try:
             if self._is_first():
                 os.ftruncate(self._descriptor, 0)
