@@ -273,8 +273,8 @@ class Session:
                 done.set()
 
         assert self._tasks is not None
-        self.unfinished += 1
         self._tasks.start_soon(run)
+        self.unfinished += 1
         try:
             with anyio.fail_after(timeout):
                 await done.wait()
