@@ -103,6 +103,9 @@ class PythonCases:
         _require_checks(item, except_for=of_fixtures)
         if marked:
             self._judge(item, returned)
+        if broke := [check for check in recorder.checks if check.broke]:
+            # The test may have caught what that raised, as it may a failed check.
+            raise MarkedChecksFailed(f"{broke[0].name}: {broke[0].message}", broke)
         judge_marked_assertions(item)
         recorder.came_through = True
         return result

@@ -104,6 +104,10 @@ def test_among_others(mcpeval_expect):
 def test_marked():
     return "text"
 
+def test_caught(mcpeval_expect):
+    with pytest.raises(AssertionError):
+        mcpeval_expect("text").check("breaks")
+
 def test_no_limit(mcpeval_call, mcpeval_expect):
     mcpeval_expect(mcpeval_call("echo", text="x")).max_latency_ms(60_000)
 
@@ -130,10 +134,10 @@ def test_a_broken_check_is_an_error_that_no_xfail_accepts(project: Project) -> N
         case("known", "echo", wrong, marks=marks, text="HEY"),
     )
     result = project.run("-p", "no:asyncio", columns=200)
-    assert result.last_line.startswith("1 failed, 2 xfailed, 8 errors in"), result.out
+    assert result.last_line.startswith("1 failed, 2 xfailed, 9 errors in"), result.out
     for name in ("plain", "marked", "filled"):
         assert result.line_with(f"ERROR datasets/a.yaml::{name} ")
-    for name in ("called", "negated", "among_others", "marked"):
+    for name in ("called", "negated", "among_others", "marked", "caught"):
         assert result.line_with(f"ERROR test_broken.py::test_{name} ")
     assert "the check breaks broke: TypeError" in result.line_with("ERROR test_broken.py::test_marked ")
     assert "the time limit of the call" in result.line_with("ERROR test_broken.py::test_no_limit ")

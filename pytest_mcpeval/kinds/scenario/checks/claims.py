@@ -96,7 +96,8 @@ def _is_possible(claim: Claim, outcome: bool) -> bool:
             if isinstance(one, Fact):
                 (true if holds else false).append(one)
                 if holds:
-                    agree = not any(map(one.implies, false)) and not any(map(one.excludes, true))
+                    excluded = one.relation == "is" and any(map(one.excludes, true))
+                    agree = not excluded and not any(map(one.implies, false))
                 else:
                     agree = not any(other.implies(one) for other in true)
             elif one.word == "not":
