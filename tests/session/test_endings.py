@@ -17,14 +17,18 @@ ECHO, OTHER = "mcp__git__echo", "mcp__git__hub__echo"
 def ended(
     *tools: str, targets: tuple[str, ...] = ("git",), expect: str | None = None, **execution: Any
 ) -> Ending:
-    """The ending of a scenario that left these lines; ``!name`` is a call that was not let pass."""
+    """The ending of a scenario that left these lines.
+
+    ``!name`` is a call that was not let pass, ``?name`` one of a tool that its server does not list.
+    """
     lines = [
         TranscriptEntry(
             id=f"S1-{number:03d}",
             scenario_id="S1",
             ts=START,
-            tool="__blocked__" if tool.startswith("!") else tool,
-            is_mcp=tool.startswith("mcp__"),
+            tool="__blocked__" if tool.startswith("!") else tool.removeprefix("?"),
+            is_mcp=tool.removeprefix("?").startswith("mcp__"),
+            result_shape="error:unknown_tool" if tool.startswith("?") else None,
             blocked_tool=tool.removeprefix("!") if tool.startswith("!") else None,
         )
         for number, tool in enumerate(tools, 1)
@@ -60,6 +64,7 @@ WALLCLOCK: dict[str, Any] = {"status": "aborted", "abort_reason": "wallclock"}
     [
         (ended(), "called none of the servers it is meant for: git"),
         (ended("Bash"), "called none of the servers it is meant for: git"),
+        (ended(f"?{ECHO}"), f"called none of the servers it is meant for: git; no server has {ECHO}"),
         (ended(OTHER), "git; it called git__hub"),
         (ended(f"!{ECHO}", f"!{ECHO}"), "git; the guard did not let 2 of its calls to them pass"),
         (ended(f"!{OTHER}"), "called none of the servers it is meant for: git"),
@@ -107,6 +112,7 @@ def test_one_call_of_a_target_is_enough_and_so_is_what_the_file_expects(found: E
     [
         ended(targets=()),
         ended("mcp__nobody__echo", targets=()),
+        ended(f"?{ECHO}", targets=()),
         ended(f"!{ECHO}", targets=()),
         ended(expect="wallclock", targets=(), **WALLCLOCK),
     ],

@@ -13,6 +13,7 @@ from pytest_mcpeval.samples import Check
 COMPLETE = "complete"
 TARGETS = "targets_mcps"
 CALLS = "calls"
+UNKNOWN_TOOL = "error:unknown_tool"
 
 _REASONS = {
     "call_budget": "its call budget was exceeded",
@@ -129,10 +130,11 @@ def _targets_check(
     """At least one of the servers that a scenario is meant for was called, or anything when it names none.
 
     A call that was blocked counts where the file expects it: in a step that must be refused, or when the
-    scenario was aborted as expected.
+    scenario was aborted as expected. A call of a tool that its server does not list never reached the server.
     """
     rule = {"type": TARGETS, "servers": list(scenario.targets_mcps)}
-    called = [server_of(entry.tool, servers) for entry in own]
+    unknown = [entry.tool for entry in own if entry.result_shape == UNKNOWN_TOOL]
+    called = [server_of(entry.tool, servers) for entry in own if entry.result_shape != UNKNOWN_TOOL]
     tried = [server_of(entry.blocked_tool, servers) for entry in own if entry.blocked_tool]
     refused = [server_of(str(check.rule["tool"]), servers) for check in found if _is_refused(check)]
     as_expected = execution.abort_reason is not None and execution.abort_reason == scenario.expect_abort
@@ -148,6 +150,7 @@ def _targets_check(
     words = f"called none of the servers it is meant for: {', '.join(scenario.targets_mcps)}"
     words += f"; the guard did not let {blocked} of its calls to them pass" if blocked else ""
     words += f"; it called {others}" if others else ""
+    words += f"; no server has {', '.join(dict.fromkeys(unknown))}" if unknown else ""
     return Check(rule, "failed", words)
 
 
