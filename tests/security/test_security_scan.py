@@ -143,7 +143,7 @@ def test_what_cannot_be_scanned_is_an_error(tmp_path: Path) -> None:
     made.write_json(".mcp.json", {"mcpServers": dead})
     made.write_json(SETTINGS, {"security": [{"scan": ["tiny", "dead"]}]})
     kept = made.run(columns=200)
-    assert kept.last_line.startswith("2 errors")
+    assert kept.last_line.startswith("1 error, 1 not asked")
     words = " ".join(kept.out.split())
     assert "tiny is not scanned, because the tools of dead, its peers, are not known" in words
     assert "no-such-program" in words
