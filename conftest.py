@@ -40,7 +40,7 @@ pytest_plugins = ["pytester"]
 @pytest.fixture(autouse=True)
 def _no_variables_of_other_tests() -> Iterator[None]:
     """A value that one test has read from the environment is no secret of the next one."""
-    from pytest_mcpeval.redaction import redactor
+    from pytest_mcpeval.text.redact import redactor
 
     yield
     redactor.forget()

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.config.options import OPTIONS, add_options
 from pytest_mcpeval.kinds import KIND_OPTIONS
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckGroup, CheckType
-from pytest_mcpeval.options import OPTIONS, add_options
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPES = {

@@ -13,8 +13,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.errors import BrowserError
-    from pytest_mcpeval.gates import GateResult
-    from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
+    from pytest_mcpeval.core.gate import GateResult
+    from pytest_mcpeval.core.kind import Case, Kind, Place, Suite
+    from pytest_mcpeval.core.sample import Check, Sample
     from pytest_mcpeval.kinds.scenario.checks import (
         CheckFailed,
         CheckSpecError,
@@ -31,23 +32,15 @@ if TYPE_CHECKING:
     )
     from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
     from pytest_mcpeval.loading import DataFileError, Document, Problem
-    from pytest_mcpeval.python_agents import AgentVisit, CaptureAgent, Trajectory
-    from pytest_mcpeval.python_client import (
+    from pytest_mcpeval.python_tests.agents import AgentVisit, CaptureAgent, Trajectory
+    from pytest_mcpeval.python_tests.client import (
         AsyncCallTool,
         AsyncCaseClient,
         CallTool,
         CaseClient,
         MakeExpect,
     )
-    from pytest_mcpeval.samples import Check, Sample
-    from pytest_mcpeval.servers import (
-        Block,
-        CallError,
-        Response,
-        ServerConfigError,
-        ServerStartError,
-        Tool,
-    )
+    from pytest_mcpeval.servers import Block, CallError, Response, ServerConfigError, ServerStartError, Tool
 
 __all__ = [
     "AgentVisit",
@@ -94,8 +87,8 @@ __all__ = [
 
 _MODULES = {
     "browser.errors": ("BrowserError",),
-    "gates": ("GateResult",),
-    "kinds.base": ("Case", "Kind", "Place", "Suite"),
+    "core.gate": ("GateResult",),
+    "core.kind": ("Case", "Kind", "Place", "Suite"),
     "kinds.scenario.checks": (
         "CheckFailed",
         "CheckSpecError",
@@ -112,9 +105,9 @@ _MODULES = {
     ),
     "kinds.session.toolbox": ("CallRefused", "Toolbox"),
     "loading": ("DataFileError", "Document", "Problem"),
-    "python_agents": ("AgentVisit", "CaptureAgent", "Trajectory"),
-    "python_client": ("AsyncCallTool", "AsyncCaseClient", "CallTool", "CaseClient", "MakeExpect"),
-    "samples": ("Check", "Sample"),
+    "python_tests.agents": ("AgentVisit", "CaptureAgent", "Trajectory"),
+    "python_tests.client": ("AsyncCallTool", "AsyncCaseClient", "CallTool", "CaseClient", "MakeExpect"),
+    "core.sample": ("Check", "Sample"),
     "servers": ("Block", "CallError", "Response", "ServerConfigError", "ServerStartError", "Tool"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery
-from pytest_mcpeval.kinds.targets.base import AnswerError
+from pytest_mcpeval.targets.base import AnswerError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.metrics import Scores
@@ -56,7 +56,7 @@ class GoldenSet:
             DataFileError: With every problem of the files; it can be imported from `pytest_mcpeval`.
             ValueError: ``depth`` is not from 1 to 1000.
         """
-        from pytest_mcpeval.kinds.base import Place
+        from pytest_mcpeval.core.kind import Place
         from pytest_mcpeval.kinds.retrieval.load import load_suite
         from pytest_mcpeval.loading import load
 
@@ -126,10 +126,10 @@ def evaluate(
         ValueError: ``runs`` is no whole number from 1, ``depth`` is not from 1 to 1000, or ``ids`` names no
             query of the set, or one that it has not.
     """
+    from pytest_mcpeval.core.repeating import standard_deviations
     from pytest_mcpeval.kinds.retrieval.metrics import average
     from pytest_mcpeval.kinds.retrieval.slices import slices
     from pytest_mcpeval.kinds.retrieval.summaries import sliced
-    from pytest_mcpeval.repeating import standard_deviations
 
     _check_runs(runs)
     if depth is not None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.text.redact import redactor
 
 PRIVATE = 0o700
 PRIVATE_FILE = 0o600

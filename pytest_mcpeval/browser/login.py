@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pytest_mcpeval.browser.control import PageError
 from pytest_mcpeval.browser.directive import Auth, BearerAuth, Directive
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.text.redact import redactor
 
 STORAGE_STATE_KEYS = frozenset({"cookies", "origins"})
 

@@ -24,12 +24,7 @@ from pytest_mcpeval.browser.control import (
 from pytest_mcpeval.browser.directive import Directive, DriverOptions, PageAction
 from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.finding import find_browser, is_headed
-from pytest_mcpeval.browser.login import (
-    Authorization,
-    authorization_of,
-    redacted_archive,
-    storage_state_of,
-)
+from pytest_mcpeval.browser.login import Authorization, authorization_of, redacted_archive, storage_state_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser as Chromium

@@ -14,7 +14,7 @@ from pytest_mcpeval.browser.directive import CaptureResult, Directive, StepError
 from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.procedure import Progress, visit
 from pytest_mcpeval.browser.slots import SlotPool
-from pytest_mcpeval.interruptible import result_of
+from pytest_mcpeval.servers.interruptible import result_of
 
 SLICE_MS = 250
 INTERRUPTED = "the visit was interrupted"

@@ -14,7 +14,7 @@ from pytest_mcpeval.browser.artifacts import write_private
 from pytest_mcpeval.browser.control import PageControl, PageError
 from pytest_mcpeval.browser.directive import Directive, PageAction, Step
 from pytest_mcpeval.browser.waiting import POLL_MS, Pause, Submission
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.text.redact import redactor
 
 _EDITABLE = ":enabled:not([readonly]):not([aria-disabled='true']):not([aria-readonly='true'])"
 _FIELDS = (("textarea",), ("input[type='text' i]", "input:not([type])"))

@@ -28,7 +28,7 @@ from pytest_mcpeval.cli import (
     validate,
     validate_narrative,
 )
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.text.redact import redactor
 
 COMMANDS = {
     "init": init,

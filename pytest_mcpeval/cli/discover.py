@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     """List the manifests; problems go to stderr."""
     from pytest_mcpeval.kinds.agent.load import load_manifest, taken_name
     from pytest_mcpeval.loading import DataFileError, load
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     if not options.root.is_dir():
         print(f"{options.prog}: {options.root} is no directory", file=sys.stderr)
@@ -70,14 +70,14 @@ def run(options: argparse.Namespace) -> int:
 
 def manifests(root: Path) -> Iterator[Path]:
     """The files below a directory that have the name of a manifest, sorted."""
-    from pytest_mcpeval.kinds.agent.shape import AgentShape
+    from pytest_mcpeval.kinds.agent.declaration import AgentDeclaration
 
     for directory, names, files in os.walk(root):
         names[:] = sorted(
             name for name in names if not name.startswith(".") and not Path(directory, name).is_symlink()
         )
         for name in sorted(files):
-            if any(fnmatch(name, pattern) for pattern in AgentShape.file_names):
+            if any(fnmatch(name, pattern) for pattern in AgentDeclaration.file_names):
                 yield Path(directory, name)
 
 

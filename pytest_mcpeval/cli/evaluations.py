@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.discovery import Discovery
     from pytest_mcpeval.kinds.session.folder import Folder
     from pytest_mcpeval.kinds.session.interview import Conversation
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.plugin.runtime import Runtime
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def discovered(runtime: Runtime, out: Path) -> Discovery:
 
 def guarded(options: argparse.Namespace, work: Callable[[], int]) -> int:
     """The exit code of some work; what can go wrong is told in a sentence."""
-    from pytest_mcpeval.kinds.base import TargetError
+    from pytest_mcpeval.core.kind import TargetError
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
 
@@ -67,7 +67,7 @@ def guarded(options: argparse.Namespace, work: Callable[[], int]) -> int:
 
 def told(message: str, code: int) -> int:
     """Print what is wrong; returns the exit code."""
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     print(visible(message), file=sys.stderr)
     return code

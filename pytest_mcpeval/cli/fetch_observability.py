@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     """Fetch, and print what was written."""
     from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
     from pytest_mcpeval.loading import DataFileError
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     try:
         folder, result = _fetched(options)
@@ -100,7 +100,7 @@ def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
 
 
 def _check_case(manifest: Manifest, options: argparse.Namespace) -> None:
-    from pytest_mcpeval.loading.wording import choice, suggestion
+    from pytest_mcpeval.loading.messages import choice, suggestion
 
     known = [case.id for case in manifest.cases]
     if options.case not in known:
@@ -121,7 +121,7 @@ def _check_capture(capture: Capture | None, manifest: Manifest, options: argpars
 
 
 def _lines(folder: CaseFolder, result: FetchResult) -> Iterator[str]:
-    from pytest_mcpeval.loading.wording import counted
+    from pytest_mcpeval.loading.messages import counted
 
     yield from result.notes
     yield from (f"wrote {folder.observability / name}" for name in result.written)

@@ -49,8 +49,8 @@ def kind_schema(name: str) -> Schema:
     Raises:
         KeyError: No kind has a file of that name.
     """
+    from pytest_mcpeval.core.fields import PROVENANCE
     from pytest_mcpeval.kinds import Kinds
-    from pytest_mcpeval.kinds.fields import PROVENANCE
     from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 
     models = {key: kind.file_models[key] for kind in Kinds(BUILTIN).values() for key in kind.file_models}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard
     from pytest_mcpeval.kinds.session.spec import SessionSuite
     from pytest_mcpeval.kinds.session.toolbox import Toolbox
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
 Serve the servers of a session file as one MCP server over standard input and output, for an agent or a client
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     """Serve until the client is gone."""
     from pytest_mcpeval.kinds.session.spec import SessionSuite
     from pytest_mcpeval.loading import DataFileError
-    from pytest_mcpeval.loading.wording import shown
+    from pytest_mcpeval.loading.messages import shown
     from pytest_mcpeval.servers.errors import ServerConfigError
 
     path = Path(options.file).absolute()

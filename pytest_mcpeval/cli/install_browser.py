@@ -22,6 +22,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Find or install a browser; 1 when there is none afterwards."""
     from pytest_mcpeval.browser.installing import install_browser
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     return 0 if install_browser(lambda line: print(visible(line), flush=True)) is not None else 1

@@ -14,7 +14,7 @@ from pytest_mcpeval.cli import evaluations
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.folder import Folder
     from pytest_mcpeval.kinds.session.state import State, StateFile
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
 Find every server that a session started here would have (~/.claude.json, .mcp.json, mcpeval.yaml), list their
@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _state(runtime: Runtime, folder: Folder, out: Path) -> StateFile:
     """The state to go on with: that of an interview that was left, or a new one."""
-    from pytest_mcpeval.kinds.base import TargetError
+    from pytest_mcpeval.core.kind import TargetError
     from pytest_mcpeval.kinds.session.state import StateFile
 
     if not folder.state.is_file():
@@ -87,7 +87,7 @@ def _initial(runtime: Runtime, folder: Folder, out: Path) -> State:
 
 
 def _begun(runtime: Runtime, file: StateFile, out: Path, folder: Folder) -> StateFile:
-    from pytest_mcpeval.kinds.session.concluding import write_report
+    from pytest_mcpeval.kinds.session.finalize import write_report
     from pytest_mcpeval.kinds.session.scoping import listed_server
     from pytest_mcpeval.kinds.session.state import FilteredServer
 

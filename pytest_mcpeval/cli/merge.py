@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.cli.project import collected, root_directory, shown
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.evaluation import Evaluation, SessionState
-    from pytest_mcpeval.ledger import Ledger, Selection
+    from pytest_mcpeval.core.evaluation import Evaluation, SessionState
+    from pytest_mcpeval.core.sample import Sample
+    from pytest_mcpeval.core.sample_store import SampleStore, Selection
+    from pytest_mcpeval.plugin.runtime import Runtime
     from pytest_mcpeval.reports.shard import ShardModel
-    from pytest_mcpeval.runtime import Runtime
-    from pytest_mcpeval.samples import Sample
 
 DESCRIPTION = """\
 Judge the union of shards as one run: every gate, every report. Each DIR is the --mcpeval-report directory of
@@ -73,12 +73,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Judge the union, print its gates and its verdict, and write the reports."""
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     root = options.rootdir.absolute() if options.rootdir else root_directory(Path.cwd())
     try:
         shards = read_shards(options.directories, root)
-        runtime, ledger, state = _united(shards, root, options.paths)
+        runtime, store, state = _united(shards, root, options.paths)
         others = [one for one in runtime.settings.measuring_options if one.startswith("--mcpeval-retriever")]
         if options.bless and others:
             raise MergeError(f"--bless would commit the numbers of another search: {others[0]}")
@@ -86,20 +86,20 @@ def run(options: argparse.Namespace) -> int:
         for line in str(error).splitlines():
             print(visible(f"{options.prog}: {line}"), file=sys.stderr)
         return 2
-    return _judged(runtime, ledger, state, shards, options)
+    return _judged(runtime, store, state, shards, options)
 
 
 def _judged(
     runtime: Runtime,
-    ledger: Ledger,
+    store: SampleStore,
     state: SessionState,
     shards: Sequence[Shard],
     options: argparse.Namespace,
 ) -> int:
     runtime.settings = replace(runtime.settings, bless=options.bless, shard=False)
-    evaluation = runtime.evaluate(ledger, state, is_merged=True)
+    evaluation = runtime.evaluate(store, state, is_merged=True)
     unwritten = list(_write_reports(evaluation, shards, options))
-    _print(evaluation, ledger, shards)
+    _print(evaluation, store, shards)
     for problem in unwritten:
         print(f"{options.prog}: {problem}", file=sys.stderr)
     lacks_verdict = evaluation.is_partial and runtime.settings.fails_without_verdict
@@ -120,9 +120,9 @@ def read_shards(directories: Sequence[Path], root: Path) -> list[Shard]:
 
 
 def _shard(directory: Path, root: Path) -> Shard:
-    from pytest_mcpeval.baseline import digest_of
+    from pytest_mcpeval.core.baseline import digest_of
+    from pytest_mcpeval.core.sample import Sample, to_json
     from pytest_mcpeval.reports.shard import SHARD_FILE, ShardModel
-    from pytest_mcpeval.samples import Sample, to_json
 
     name, path = shown(directory), directory / SHARD_FILE
     try:
@@ -157,14 +157,14 @@ def _in_json(text: str) -> str:
 
 def _united(
     shards: Sequence[Shard], root: Path, paths: Sequence[str]
-) -> tuple[Runtime, Ledger, SessionState]:
+) -> tuple[Runtime, SampleStore, SessionState]:
     """The whole run: what it was to run, and the samples and states of all shards.
 
     Raises:
         MergeError: The shards are not its parts.
     """
-    from pytest_mcpeval.evaluation import SessionState
-    from pytest_mcpeval.ledger import Ledger
+    from pytest_mcpeval.core.evaluation import SessionState
+    from pytest_mcpeval.core.sample_store import SampleStore
 
     options = shards[0].model.options
     if problems := [*_other_ways(shards), *_unfinished(shards)]:
@@ -191,7 +191,7 @@ def _united(
         uncollected=tuple(sorted({file for shard in shards for file in shard.model.state.uncollected})),
         lost_worker=any(shard.model.state.lost_worker for shard in shards),
     )
-    return runtime, Ledger({one.suite: one for one in selections}, samples), state
+    return runtime, SampleStore({one.suite: one for one in selections}, samples), state
 
 
 def _other_ways(shards: Sequence[Shard]) -> Iterator[str]:
@@ -218,11 +218,11 @@ def _other_inputs(
     shards: Sequence[Shard], runtime: Runtime, selections: Sequence[Selection]
 ) -> Iterator[str]:
     """The shards that were run on other files or settings than those of the checkout."""
-    from pytest_mcpeval.ledger import Ledger
+    from pytest_mcpeval.core.sample_store import SampleStore
     from pytest_mcpeval.reports.shard import inputs
 
-    ledger = Ledger({one.suite: one for one in selections})
-    here = {one.selection.suite: inputs(one, runtime.rootdir) for one in runtime.suite_runs(ledger)}
+    store = SampleStore({one.suite: one for one in selections})
+    here = {one.selection.suite: inputs(one, runtime.rootdir) for one in runtime.suite_runs(store)}
     for shard in shards:
         for suite, found in shard.model.inputs.items():
             if suite not in here:
@@ -238,7 +238,7 @@ def _other_inputs(
 
 def _missing(shards: Sequence[Shard], selections: Sequence[Selection]) -> Iterator[str]:
     """The cases that no shard was to run. What one was to run and lost is for the gates, as in one run."""
-    from pytest_mcpeval.gates import names
+    from pytest_mcpeval.core.gate import names
 
     listed = ", ".join(shard.name for shard in shards)
     unknown = False
@@ -272,7 +272,7 @@ def _write_reports(
     evaluation: Evaluation, shards: Sequence[Shard], options: argparse.Namespace
 ) -> Iterator[str]:
     """Write what was asked for; yields what could not be written."""
-    from pytest_mcpeval.baseline import write_atomically
+    from pytest_mcpeval.core.baseline import write_atomically
     from pytest_mcpeval.kinds.security.sarif import sarif
     from pytest_mcpeval.reports import json_report, markdown
 
@@ -291,11 +291,11 @@ def _write_reports(
         yield f"cannot write {error.filename}: {error.strerror or error}"
 
 
-def _print(evaluation: Evaluation, ledger: Ledger, shards: Sequence[Shard]) -> None:
-    from pytest_mcpeval.gates import gate_nodeid, names
-    from pytest_mcpeval.loading.wording import counted
+def _print(evaluation: Evaluation, store: SampleStore, shards: Sequence[Shard]) -> None:
+    from pytest_mcpeval.core.gate import gate_nodeid, names
+    from pytest_mcpeval.loading.messages import counted
     from pytest_mcpeval.reports.markdown import words
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     for gate in evaluation.gates:
         print(visible(f"{words(gate.verdict).upper()} {gate_nodeid(gate)}\n  {gate.message}"))
@@ -310,6 +310,6 @@ def _print(evaluation: Evaluation, ledger: Ledger, shards: Sequence[Shard]) -> N
                 print(visible(f"LOST in {shard.name}: {result.key}: {names(lost)}"))
     for note in evaluation.notes:
         print(visible(note))
-    count = sum(len(samples) for samples in ledger.samples.values())
+    count = sum(len(samples) for samples in store.samples.values())
     print(f"merged {counted(len(shards), 'shard')} with {counted(count, 'case')}")
     print(visible(f"mcpeval: {words(evaluation.verdict)}: {evaluation.reason}"))

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.root_directory import configures_pytest
+from pytest_mcpeval.config.root_directory import configures_pytest
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.ledger import Selection
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.core.sample_store import Selection
+    from pytest_mcpeval.plugin.runtime import Runtime
 
 
 def root_directory(start: Path) -> Path:
@@ -26,10 +26,10 @@ def root_directory(start: Path) -> Path:
 
 def runtime_at(root: Path) -> Runtime:
     """What the plugin knows in a session with this root directory, without conftest files and ini keys."""
+    from pytest_mcpeval.config.settings import Settings
     from pytest_mcpeval.kinds import Kinds
     from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-    from pytest_mcpeval.runtime import Runtime
-    from pytest_mcpeval.settings import Settings
+    from pytest_mcpeval.plugin.runtime import Runtime
 
     settings = Settings(rootdir=root, datasets=(root / "datasets",))
     return Runtime(settings, Kinds(BUILTIN))
@@ -45,7 +45,7 @@ def collected(root: Path, arguments: Sequence[str]) -> tuple[Runtime, list[Selec
     """
     import pytest
 
-    from pytest_mcpeval.executing import Executor
+    from pytest_mcpeval.plugin.executing import Executor
 
     found: list[tuple[Runtime, list[Selection]]] = []
 

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the report."""
     from pytest_mcpeval.kinds.agent.report import ReportError, render
     from pytest_mcpeval.kinds.agent.score_file import ScoreFileError, read_score
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     path: Path = options.run_dir / "score.json" if options.run_dir.is_dir() else options.run_dir
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.interview import Conversation
     from pytest_mcpeval.kinds.session.scope import Approved, Proposal
     from pytest_mcpeval.kinds.session.state import StateFile
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
 Take scenarios from a file or ask for them, derive edge cases from the tools of the attached servers, and show
@@ -82,7 +82,7 @@ def _done(runtime: Runtime, out: Path, name: str) -> int:
 
 def _require_evaluation(folder: Folder) -> None:
     """Before anything is locked, which makes the folder."""
-    from pytest_mcpeval.kinds.base import TargetError
+    from pytest_mcpeval.core.kind import TargetError
 
     if not folder.state.is_file():
         raise TargetError(
@@ -98,7 +98,7 @@ def _require_new(out: Path) -> None:
 
 
 def _state(folder: Folder) -> StateFile:
-    from pytest_mcpeval.kinds.base import TargetError
+    from pytest_mcpeval.core.kind import TargetError
     from pytest_mcpeval.kinds.session.state import StateFile
 
     file = StateFile.read(folder.state)
@@ -137,7 +137,7 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
         try:
             tools = runtime.connection(attached[scope.mcp_name].definition).list_tools()
         except (CallError, ServerConfigError, ServerStartError) as error:
-            from pytest_mcpeval.text import visible
+            from pytest_mcpeval.text.visible import visible
 
             print(visible(f"no edge cases of {scope.mcp_name}: {error}"))
             continue
@@ -153,7 +153,7 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
 
 
 def _written(runtime: Runtime, file: StateFile, approved: Approved, out: Path) -> None:
-    from pytest_mcpeval.baseline import write_atomically
+    from pytest_mcpeval.core.baseline import write_atomically
     from pytest_mcpeval.kinds.session.scenarios_file import scenarios_file
 
     _require_new(out)

@@ -12,10 +12,10 @@ from pytest_mcpeval.cli.asking import NotAsked
 from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.proofs import Proof
+    from pytest_mcpeval.core.proof import Proof
     from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
     from pytest_mcpeval.kinds.security.spec import SecuritySuite
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
 Spoil what is evaluated on purpose, and see whether the metrics and the gates notice. An unchanged search or
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
     from pytest_mcpeval.kinds.security.spec import SecuritySuite
     from pytest_mcpeval.loading import DataFileError
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
     runtime = runtime_at(root)
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 def _files(path: Path, runtime: Runtime) -> list[Path]:
     """The file itself, or the golden sets and corpora below a directory, and files that cannot be read."""
     from pytest_mcpeval.cli.validate import data_files
-    from pytest_mcpeval.project_file import PROJECT_FILE_NAME
+    from pytest_mcpeval.config.project_file import PROJECT_FILE_NAME
 
     if path.is_file():
         return [path]
@@ -100,9 +100,9 @@ def _files(path: Path, runtime: Runtime) -> list[Path]:
 
 
 def _may_be_spoilt(file: Path, runtime: Runtime) -> bool:
-    from pytest_mcpeval.baseline import is_baseline
+    from pytest_mcpeval.core.baseline import is_baseline
+    from pytest_mcpeval.core.detect import detect_kind
     from pytest_mcpeval.loading import DataFileError, load
-    from pytest_mcpeval.recognising import recognise
 
     try:
         document = load(file)
@@ -112,7 +112,7 @@ def _may_be_spoilt(file: Path, runtime: Runtime) -> bool:
     if is_baseline(document.data):
         return False
     try:
-        kind, shape = recognise(document, runtime.kinds.shapes)
+        kind, shape = detect_kind(document, runtime.kinds.declarations)
     except DataFileError:
         return False
     return shape == "suite" and kind in ("retrieval", "security")
@@ -120,7 +120,7 @@ def _may_be_spoilt(file: Path, runtime: Runtime) -> bool:
 
 def _proven(suite: RetrievalSuite | SecuritySuite, root: Path) -> int:
     """Print the proofs of a file; the number of those that do not hold."""
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     failed = 0
     for headline, proofs in _proofs(suite, root).items():

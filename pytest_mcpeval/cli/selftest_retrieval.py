@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_mcpeval.cli.asking import cases_asked_twice
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.proofs import Proof
+    from pytest_mcpeval.core.proof import Proof
     from pytest_mcpeval.kinds.retrieval.retrievers.settings import RetrieverModel
     from pytest_mcpeval.kinds.retrieval.selftest import Search, Tool
     from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.cli.asking import cases_asked_twice
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.proofs import Proof
+    from pytest_mcpeval.core.proof import Proof
+    from pytest_mcpeval.core.sample import Sample
     from pytest_mcpeval.kinds.security.spec import SecuritySuite
-    from pytest_mcpeval.samples import Sample
 
 
 def proofs_of(suite: SecuritySuite, root: Path) -> dict[str, Sequence[Proof]]:
@@ -47,7 +47,7 @@ def proofs_of(suite: SecuritySuite, root: Path) -> dict[str, Sequence[Proof]]:
 
 def _sample(suite: SecuritySuite, case: str, cases: Mapping[str, Mapping[str, Any]]) -> Sample:
     """A case with what was measured in each of its runs."""
-    from pytest_mcpeval.samples import Sample
+    from pytest_mcpeval.core.sample import Sample
 
     runs = tuple(
         Sample(suite.key, suite.kind, case, "passed", measured=run["measured"]) for run in cases[case]["runs"]

@@ -34,7 +34,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """List the servers; with ``--check``, try them."""
     from pytest_mcpeval.loading import DataFileError
-    from pytest_mcpeval.loading.wording import suggestion
+    from pytest_mcpeval.loading.messages import suggestion
     from pytest_mcpeval.servers import ServerConfigError
 
     root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _safe(text: str) -> str:
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     return visible(text)
 

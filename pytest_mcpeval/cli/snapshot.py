@@ -44,8 +44,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Write a corpus, or compare with one."""
+    from pytest_mcpeval.config.project_rules import read_servers_file
     from pytest_mcpeval.loading import DataFileError
-    from pytest_mcpeval.project_rules import read_servers_file
     from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
 
     try:
@@ -71,14 +71,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _told(message: str, code: int) -> int:
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     print(visible(message), file=sys.stderr)
     return code
 
 
 def _unknown(names: Iterable[str], servers: Mapping[str, ServerDefinition]) -> str:
-    from pytest_mcpeval.loading.wording import suggestion
+    from pytest_mcpeval.loading.messages import suggestion
 
     known = ", ".join(sorted(servers)) or "none"
     missing = next((name for name in names if name not in servers), None)
@@ -144,8 +144,8 @@ def _tools(connections: Connections, name: str) -> Iterator[Row]:
 
 
 def _written(path: Path, rows: list[Row], said: Mapping[str, Any], version: str | None) -> int:
-    from pytest_mcpeval.baseline import write_atomically
-    from pytest_mcpeval.samples import to_json
+    from pytest_mcpeval.core.baseline import write_atomically
+    from pytest_mcpeval.core.sample import to_json
 
     head = {} if version is None else {"version": version}
     write_atomically(path, to_json({**head, "generated_from": said, "tools": rows}, indent=1) + "\n")
@@ -156,7 +156,7 @@ def _written(path: Path, rows: list[Row], said: Mapping[str, Any], version: str 
 def _checked(path: Path, rows: list[Row], definitions: Mapping[str, ServerDefinition], *, whole: bool) -> int:
     """Print what differs from a corpus; servers that were not asked do not count, unless all were meant."""
     from pytest_mcpeval.kinds.retrieval.load import load_corpus
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     frozen = [row for row in load_corpus(path).rows if whole or row["server"] in definitions]
     lines = list(drift(frozen, rows))

@@ -14,7 +14,7 @@ from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
 
 if TYPE_CHECKING:
     from pytest_mcpeval.loading import DataFileError, Problem
-    from pytest_mcpeval.runtime import Runtime
+    from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
 Check data files and mcpeval.yaml files with the scans and baselines they name, and list every problem with
@@ -81,7 +81,7 @@ class Checked:
 
 def _report(files: list[Path], runtime: Runtime) -> int:
     from pytest_mcpeval.loading import lines_of
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     all_checked = [checked(file, runtime) for file in files]
     problems = list(dict.fromkeys(problem for found in all_checked for problem in found.problems))
@@ -106,8 +106,8 @@ def _counted(number: int, noun: str) -> str:
 
 def checked(file: Path, runtime: Runtime) -> Checked:
     """The problems of one file, or what is in it."""
+    from pytest_mcpeval.config.project_file import PROJECT_FILE_NAME
     from pytest_mcpeval.loading import DataFileError, Problem
-    from pytest_mcpeval.project_file import PROJECT_FILE_NAME
     from pytest_mcpeval.servers.errors import ServerConfigError
 
     try:
@@ -140,8 +140,8 @@ def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:
 
 def _problems_of(file: Path, found: DataFileError, runtime: Runtime) -> Iterable[Problem]:
     """Those of another file. A settings file is read again: its problems are shown in full only once."""
+    from pytest_mcpeval.config.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
     from pytest_mcpeval.loading import DataFileError
-    from pytest_mcpeval.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
 
     if file.name not in (PROJECT_FILE_NAME, *MISTAKEN_NAMES, SERVERS_FILE_NAME):
         return [problem for problem in found.problems if problem.path.absolute() == file]
@@ -173,8 +173,8 @@ def _is_searched(directory: Path) -> bool:
 
 
 def _is_data_file(file: Path, runtime: Runtime) -> bool:
+    from pytest_mcpeval.config.project_file import PROJECT_FILE_NAME
     from pytest_mcpeval.loading.loader import PARSERS
-    from pytest_mcpeval.project_file import PROJECT_FILE_NAME
 
     if file.suffix.lower() not in PARSERS:
         return False

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     """Check the narrative; prints a summary, or every problem on stderr."""
     from pytest_mcpeval.kinds.agent.narrative import NarrativeError, read_narrative
     from pytest_mcpeval.kinds.agent.score_file import CaseScoreModel, ScoreFileError, case_folder, read_score
-    from pytest_mcpeval.text import visible
+    from pytest_mcpeval.text.visible import visible
 
     try:
         score = read_score(options.score)

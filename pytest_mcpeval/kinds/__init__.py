@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.kinds.agent.shape import AgentShape
-from pytest_mcpeval.kinds.retrieval.shape import RetrievalShape
-from pytest_mcpeval.kinds.scenario.shape import ScenarioShape
-from pytest_mcpeval.kinds.security.shape import SecurityShape
-from pytest_mcpeval.kinds.session.shape import SessionShape
+from pytest_mcpeval.kinds.agent.declaration import AgentDeclaration
+from pytest_mcpeval.kinds.retrieval.declaration import RetrievalDeclaration
+from pytest_mcpeval.kinds.scenario.declaration import ScenarioDeclaration
+from pytest_mcpeval.kinds.security.declaration import SecurityDeclaration
+from pytest_mcpeval.kinds.session.declaration import SessionDeclaration
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.base import Kind
+    from pytest_mcpeval.core.declaration import KindDeclaration
+    from pytest_mcpeval.core.kind import Kind
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
-    from pytest_mcpeval.kinds.shape import KindShape
 
-_OURS = (ScenarioShape, RetrievalShape, SecurityShape, AgentShape, SessionShape)
+_OURS = (ScenarioDeclaration, RetrievalDeclaration, SecurityDeclaration, AgentDeclaration, SessionDeclaration)
 
 KIND_OPTIONS = tuple(option for shape in _OURS for option in shape.option_table)
 """The options of the command line that belong to our kinds."""
@@ -34,42 +34,42 @@ class Kinds(Mapping[str, "Kind[Any]"]):
     def __init__(self, checks: CheckRegistry, others: Iterable[Kind[Any]] = ()) -> None:
         self._checks = checks
         self._made: dict[str, Kind[Any]] = {}
-        self.shapes: dict[str, KindShape] = {shape.name: shape() for shape in _OURS}
+        self.declarations: dict[str, KindDeclaration] = {shape.name: shape() for shape in _OURS}
         """How documents of each kind look, by its name."""
         for kind in others:
-            if kind.name in self.shapes:
+            if kind.name in self.declarations:
                 raise ValueError(f"two kinds of evaluation are named {kind.name!r}: rename one")
-            self.shapes[kind.name] = self._made[kind.name] = kind
+            self.declarations[kind.name] = self._made[kind.name] = kind
 
     def __getitem__(self, name: str) -> Kind[Any]:
-        if name not in self._made and name in self.shapes:
+        if name not in self._made and name in self.declarations:
             self._made[name] = _imported(name, self._checks)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.shapes)
+        return iter(self.declarations)
 
     def __len__(self) -> int:
-        return len(self.shapes)
+        return len(self.declarations)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.shapes
+        return name in self.declarations
 
 
 def _imported(name: str, checks: CheckRegistry) -> Kind[Any]:
-    if name == ScenarioShape.name:
+    if name == ScenarioDeclaration.name:
         from pytest_mcpeval.kinds.scenario.kind import ScenarioKind
 
         return ScenarioKind(checks)
-    if name == RetrievalShape.name:
+    if name == RetrievalDeclaration.name:
         from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
 
         return RetrievalKind()
-    if name == SecurityShape.name:
+    if name == SecurityDeclaration.name:
         from pytest_mcpeval.kinds.security.kind import SecurityKind
 
         return SecurityKind()
-    if name == AgentShape.name:
+    if name == AgentDeclaration.name:
         from pytest_mcpeval.kinds.agent.kind import AgentKind
 
         return AgentKind()

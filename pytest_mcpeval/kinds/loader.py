@@ -7,12 +7,12 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_mcpeval.kinds.base import Place
-from pytest_mcpeval.kinds.fields import PROVENANCE, given, located
+from pytest_mcpeval.config.merge import merge
+from pytest_mcpeval.core.fields import PROVENANCE, given, located
+from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.loading import Document, Problem
+from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.schema import validate
-from pytest_mcpeval.loading.wording import shown, suggestion
-from pytest_mcpeval.merging import merge
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 SettingsT = TypeVar("SettingsT", bound=BaseModel)

@@ -8,11 +8,11 @@ import re
 from dataclasses import dataclass, field
 
 from .limits import Limits
+from .messages import duplicate_key
 from .parsed import Key
 from .positions import Position, at_line, line_of
 from .problems import Problem
 from .source import Source
-from .wording import duplicate_key
 
 _TOKEN = re.compile(r'(?P<line_break>\r\n|\n|\r)|"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _LONGEST_INTEGER = 4300

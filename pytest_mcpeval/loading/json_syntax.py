@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from .messages import shortened
 from .source import LINE_BREAK
-from .wording import shortened
 
 _SHOWN = 20
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from . import cache
+from pytest_mcpeval.loading import cache
+
 from .document import Document, UnsoundDocumentError
 from .limits import Limits
+from .messages import choice
 from .parsed import Parsed, ParsedWithProblemsError
 from .pausing import garbage_collection_paused
 from .problems import DataFileError, Problem
 from .source import Source, read
-from .wording import choice
 
 DEFAULT_LIMITS = Limits()
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from .document import Document, value_at
+from .messages import choice, closest, shown, suggestion
 from .parsed import Key
 from .problems import DataFileError, Problem
 from .schema_walk import Expected, Place, Schema, Walk, fields, has, spellings
-from .sentences import CHOICES, candidates, expected, is_mismatch
-from .wording import choice, closest, shown, suggestion
+from .validation_messages import CHOICES, candidates, expected, is_mismatch
 
 __all__ = ["Expected", "Model", "dotted", "problems_of", "validate"]
 

@@ -17,10 +17,10 @@ from yaml.events import (
 )
 
 from .limits import Limits
+from .messages import duplicate_key, shortened, shown
 from .parsed import EntryLines, Parsed, ParsedWithProblemsError
 from .problems import DataFileError, Problem
 from .source import Source
-from .wording import duplicate_key, shortened, shown
 from .yaml_events import Events
 from .yaml_scalars import TAG_PREFIX, Scalar, resolve, resolve_tagged, unsupported_tag
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from pytest_mcpeval.charts import Bar, Bars, Chart, Curve, Matrix
-from pytest_mcpeval.text import revealed, shortened
+from pytest_mcpeval.core.charts import Bar, Bars, Chart, Curve, Matrix
+from pytest_mcpeval.text.visible import revealed, shortened
 
 COLOURS = {"good": "#3f9b55", "bad": "#d1504b", "neutral": "#4a86c5"}
 """Of middle brightness: they stand out from white and from black."""

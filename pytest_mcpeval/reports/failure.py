@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text.visible import visible
 
 
 @dataclass(frozen=True)

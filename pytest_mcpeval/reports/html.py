@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mcpeval.gates import GateResult, gate_nodeid
+from pytest_mcpeval.core.gate import GateResult, gate_nodeid
+from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, Check, Sample, samples_from_json
+from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.reports.charts import svg
-from pytest_mcpeval.reports.html_exhibits import exhibited
+from pytest_mcpeval.reports.html_attachments import attachment_html
 from pytest_mcpeval.reports.html_parts import (
     COLOURS,
     FIGURE,
     LABEL,
-    TONES,
+    RATINGS,
     block,
     cells,
     coloured,
     grid,
     shown,
 )
-from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, Check, Sample, samples_from_json
-from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.evaluation import Evaluation
-    from pytest_mcpeval.kinds.base import Kind
+    from pytest_mcpeval.core.evaluation import Evaluation
+    from pytest_mcpeval.core.kind import Kind
 
 
 class HtmlReport:
@@ -54,7 +54,7 @@ class HtmlReport:
                 yield f'<p style="{LABEL}">{shown(sample.id)}: {shown(sample.label or sample.outcome)}</p>'
             yield from _evidence(sample)
             with suppress(Exception):  # A gate in error tells what a kind raised.
-                yield from map(_table, self._kinds[sample.kind].exhibits(sample))
+                yield from map(_table, self._kinds[sample.kind].attachments(sample))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_header(self, cells: list[str]) -> None:
@@ -128,7 +128,7 @@ def _rows(table: Table) -> Iterator[str]:
         yield f"<tr>{cells(name)}{cells(*figures, style=FIGURE)}</tr>"
     for row in table.rows:
         name, *others, last = row.cells
-        figures = [*(shown(cell) for cell in others), coloured(last, TONES[row.tone])]
+        figures = [*(shown(cell) for cell in others), coloured(last, RATINGS[row.rating])]
         yield f"<tr>{cells(shown(name))}{cells(*figures, style=FIGURE)}</tr>"
 
 
@@ -141,8 +141,8 @@ def _evidence(sample: Sample) -> Iterator[str]:
     transcript = sample.measured.get("transcript", [])
     if transcript:
         yield grid("Transcript", map(_transcript_line, transcript))
-    for exhibit in sample.run.get("exhibits", ()):
-        yield from exhibited(exhibit)
+    for attachment in sample.run.get("attachments", ()):
+        yield from attachment_html(attachment)
 
 
 def _check(check: Check) -> str:

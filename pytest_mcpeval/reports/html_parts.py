@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from pytest_mcpeval.text import shortened, visible
+from pytest_mcpeval.text.visible import shortened, visible
 
 SHOWN_CHARACTERS = 20_000
 GOOD, FAIR, BAD = "#2e7d32", "#b26a00", "#c62828"
@@ -17,7 +17,7 @@ COLOURS = {
     "not_set": FAIR,
     "error": BAD,
 }
-TONES = {"": "inherit", "good": GOOD, "fair": FAIR, "bad": BAD}
+RATINGS = {"": "inherit", "good": GOOD, "fair": FAIR, "bad": BAD}
 
 TABLE = "border-collapse:collapse;margin:0 16px 16px 0;display:inline-table;vertical-align:top"
 CAPTION = "text-align:left;font-weight:bold;padding:4px 0"

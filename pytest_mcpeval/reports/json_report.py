@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.baseline import write_atomically
-from pytest_mcpeval.gates import GateResult, gate_nodeid
-from pytest_mcpeval.samples import NOT_PASSED, Check, Sample, to_json
+from pytest_mcpeval.core.baseline import write_atomically
+from pytest_mcpeval.core.gate import GateResult, gate_nodeid
+from pytest_mcpeval.core.sample import NOT_PASSED, Check, Sample, to_json
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.evaluation import Evaluation, SuiteResult
+    from pytest_mcpeval.core.evaluation import Evaluation, SuiteResult
 
 REPORT_VERSION = 1
 TIMED = "a time: see run"

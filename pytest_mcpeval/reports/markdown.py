@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.baseline import write_atomically
+from pytest_mcpeval.core.baseline import write_atomically
+from pytest_mcpeval.core.sample import NOT_PASSED
+from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.reports.json_report import TIMED, steady_message
-from pytest_mcpeval.samples import NOT_PASSED
-from pytest_mcpeval.tables import Table
-from pytest_mcpeval.text import escaped_markdown as escaped
+from pytest_mcpeval.text.visible import escaped_markdown as escaped
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.evaluation import Evaluation
-    from pytest_mcpeval.gates import Verdict
-    from pytest_mcpeval.samples import Sample
+    from pytest_mcpeval.core.evaluation import Evaluation
+    from pytest_mcpeval.core.gate import Verdict
+    from pytest_mcpeval.core.sample import Sample
 
 
 def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> None:
@@ -93,14 +93,14 @@ def _failures(evaluation: Evaluation) -> Iterator[str]:
         for sample in suite.samples
         if sample.outcome in NOT_PASSED
     ]
-    exhibits = {suite.key: suite.exhibits for suite in evaluation.suites}
+    attachments = {suite.key: suite.attachments for suite in evaluation.suites}
     if failed:
         yield ""
         yield "## Failures"
     for key, sample in failed:
         yield from _failure(key, sample)
-        for exhibit in exhibits[key].get(sample.id, ()):
-            yield from _table(exhibit, "####")
+        for attachment in attachments[key].get(sample.id, ()):
+            yield from _table(attachment, "####")
 
 
 def _failure(key: str, sample: Sample) -> Iterator[str]:

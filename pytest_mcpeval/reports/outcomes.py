@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_mcpeval.gates import names
-from pytest_mcpeval.repeating import WORST_FIRST
-from pytest_mcpeval.samples import NOT_PASSED, Sample
+from pytest_mcpeval.core.gate import names
+from pytest_mcpeval.core.repeating import WORST_FIRST
+from pytest_mcpeval.core.sample import NOT_PASSED, Sample
 
 
 def not_passed(samples: Iterable[Sample]) -> list[Sample]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, samples_from_json, samples_to_json
 from pytest_mcpeval.reports.failure import FailureText
-from pytest_mcpeval.samples import SAMPLES_ATTRIBUTE, samples_from_json, samples_to_json
-from pytest_mcpeval.text import without_workflow_commands
+from pytest_mcpeval.text.redact import redactor
+from pytest_mcpeval.text.visible import without_workflow_commands
 
 TEXTS = ("wasxfail", "mcpeval_label")
 """Attributes of reports that are texts."""

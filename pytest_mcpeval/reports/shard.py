@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from pytest_mcpeval.baseline import digest_of, write_atomically
-from pytest_mcpeval.evaluation import SessionState, SuiteRun
-from pytest_mcpeval.samples import to_json
+from pytest_mcpeval.core.baseline import digest_of, write_atomically
+from pytest_mcpeval.core.evaluation import SessionState, SuiteRun
+from pytest_mcpeval.core.sample import to_json
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.settings import Settings
+    from pytest_mcpeval.config.settings import Settings
 
 SHARD_FILE = "shard.json"
 SHARD_FORMAT: Literal[1] = 1

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.gates import gate_nodeid
-from pytest_mcpeval.tables import Row, Table, Tone
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.core.gate import gate_nodeid
+from pytest_mcpeval.core.tables import Rating, Row, Table
+from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_mcpeval.evaluation import Evaluation
-    from pytest_mcpeval.gates import GateResult, Verdict
-    from pytest_mcpeval.samples import Outcome
+    from pytest_mcpeval.core.evaluation import Evaluation
+    from pytest_mcpeval.core.gate import GateResult, Verdict
+    from pytest_mcpeval.core.sample import Outcome
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 FIGURES_WIDTH = 30
@@ -25,13 +25,13 @@ LONGEST_NAME = 70
 REPORTS = ("report.json", "report.md")
 SHOWN_TOLERATED = 20
 SHOWN_INCONCLUSIVE = 5
-MARKUP: dict[Tone, dict[str, bool]] = {
+MARKUP: dict[Rating, dict[str, bool]] = {
     "": {},
     "good": {"green": True},
     "fair": {"yellow": True},
     "bad": {"red": True},
 }
-VERDICT_TONES: dict[Verdict, Tone] = {"passed": "good", "not_evaluated": "fair", "not_set": "fair"}
+VERDICT_RATINGS: dict[Verdict, Rating] = {"passed": "good", "not_evaluated": "fair", "not_set": "fair"}
 
 
 def print_undecided(reporter: pytest.TerminalReporter, reports: Sequence[pytest.TestReport]) -> None:
@@ -156,7 +156,7 @@ class _Section:
         figures = _figures(cells, widths[1:])
         last = len(cells[-1])
         self._reporter.write(f"  {_clipped(name, widths[0]):<{widths[0]}}{figures[: len(figures) - last]}")
-        self._reporter.write(cells[-1], **MARKUP[row.tone])
+        self._reporter.write(cells[-1], **MARKUP[row.rating])
         self._reporter.write_line("")
 
     def left_to_gates(
@@ -166,12 +166,12 @@ class _Section:
             return
         self._reporter.write_line(title.format(len(cases)), bold=True)
         shown = cases if self._verbose else cases[:most]
-        for line, exhibits in shown:
+        for line, attachments in shown:
             text = " ".join(visible(line).split())
             room = self._width - 3
             clipped = text if self._verbose or len(text) <= room else f"{text[: room - 1]}…"
             self._reporter.write_line(f"  {clipped}")
-            for table in exhibits if self._verbose else ():
+            for table in attachments if self._verbose else ():
                 self._table(table, indent="    ")
         if len(shown) < len(cases):
             self._reporter.write_line(f"  … and {len(cases) - len(shown)} more (-v lists all)")
@@ -218,7 +218,7 @@ def _words(verdict: Verdict) -> str:
 
 
 def _markup(verdict: Verdict) -> dict[str, bool]:
-    return MARKUP[VERDICT_TONES.get(verdict, "bad")]
+    return MARKUP[VERDICT_RATINGS.get(verdict, "bad")]
 
 
 def _figures(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -240,4 +240,4 @@ def _ended(evaluation: Evaluation, outcome: Outcome) -> Iterable[tuple[str, Sequ
             if sample.outcome == outcome:
                 label = f"{sample.label} " if sample.label else ""
                 text = f"{label}{suite.key}::{sample.id}: {sample.message}"
-                yield text, suite.exhibits.get(sample.id, ())
+                yield text, suite.attachments.get(sample.id, ())

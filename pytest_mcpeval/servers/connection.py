@@ -10,11 +10,11 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_mcpeval.interruptible import result_of
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import CallError, ServerStartError
+from pytest_mcpeval.servers.interruptible import result_of
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.servers.tools import Prompt, Tool
+from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

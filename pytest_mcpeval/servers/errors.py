@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pytest_mcpeval.text import indented, visible
+from pytest_mcpeval.text.visible import indented, visible
 
 CallReason = Literal[
     "timeout", "crashed", "refused", "http", "protocol", "unknown_tool", "connection", "unreachable"

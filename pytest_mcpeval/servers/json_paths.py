@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator
 
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.servers.response import Response
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from pytest_mcpeval.loading.wording import likeness, shown
-from pytest_mcpeval.placeholders import OPENING, PlaceholderError, placeholders
+from pytest_mcpeval.loading.messages import likeness, shown
 from pytest_mcpeval.servers.definitions import ServerDefinition, Transport, url_problem
 from pytest_mcpeval.servers.variables import learn_literals
+from pytest_mcpeval.text.placeholders import OPENING, PlaceholderError, placeholders
 
 if TYPE_CHECKING:
     from pytest_mcpeval.loading import Document, Problem

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from pytest_mcpeval.placeholders import (
+from pytest_mcpeval.servers.definitions import ServerDefinition, is_secret_name, url_problem
+from pytest_mcpeval.servers.errors import ServerConfigError
+from pytest_mcpeval.text.placeholders import (
     OPENING,
     Placeholder,
     PlaceholderError,
@@ -16,9 +18,7 @@ from pytest_mcpeval.placeholders import (
     from_environment,
     placeholders,
 )
-from pytest_mcpeval.redaction import redactor
-from pytest_mcpeval.servers.definitions import ServerDefinition, is_secret_name, url_problem
-from pytest_mcpeval.servers.errors import ServerConfigError
+from pytest_mcpeval.text.redact import redactor
 
 _MCP_URL = "MCP_URL"
 

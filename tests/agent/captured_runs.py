@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
+from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.agent.captures import Capture, write_capture
-from pytest_mcpeval.kinds.agent.concluding import write_agent_files
 from pytest_mcpeval.kinds.agent.evidence import (
     Generation,
     RoutingDecision,
@@ -19,12 +19,12 @@ from pytest_mcpeval.kinds.agent.evidence import (
     write_rows,
     write_step_count,
 )
+from pytest_mcpeval.kinds.agent.finalize import write_agent_files
 from pytest_mcpeval.kinds.agent.load import load_suite
 from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.agent.run import revisit, score
 from pytest_mcpeval.kinds.agent.score_file import write_score
 from pytest_mcpeval.kinds.agent.spec import AgentSuite
-from pytest_mcpeval.kinds.base import Place
 from pytest_mcpeval.loading import load
 from tests.support import Project, Run
 

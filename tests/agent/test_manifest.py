@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth, PageAction, ResponseReady
+from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.agent.load import load_manifest, load_suite, manifest_of
 from pytest_mcpeval.kinds.agent.spec import (
     CallSpec,
@@ -22,7 +23,6 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiSelectors,
 )
 from pytest_mcpeval.kinds.agent.urls import is_loopback
-from pytest_mcpeval.kinds.base import Place
 from pytest_mcpeval.loading import DataFileError, Document, load
 from tests.agent.captured_runs import case, manifest
 

@@ -10,8 +10,8 @@ import pytest
 
 from pytest_mcpeval.browser.artifacts import RunFolder
 from pytest_mcpeval.cli import main
-from pytest_mcpeval.kinds.agent.concluding import write_agent_files
 from pytest_mcpeval.kinds.agent.evidence import write_step_count
+from pytest_mcpeval.kinds.agent.finalize import write_agent_files
 from pytest_mcpeval.kinds.agent.narrative import citation_problem, narrative_of
 from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, read_score
 from tests.agent.captured_runs import AGENT, RUN_ID, CapturedProject, Evidence, call, case

@@ -11,7 +11,7 @@ from tests.support import Project
 CONFTEST = """
 import pytest
 from pytest_mcpeval.browser.artifacts import CaseFolder
-from pytest_mcpeval.python_cases import MadeVisit, recorder_of
+from pytest_mcpeval.python_tests.cases import MadeVisit, recorder_of
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.config.root_directory import values_that_move
 from pytest_mcpeval.kinds.agent.captures import read_capture, write_capture
 from pytest_mcpeval.kinds.agent.folders import agent_of
-from pytest_mcpeval.root_directory import values_that_move
 from tests.agent.captured_runs import AGENT, RUN_ID, CapturedProject, Evidence, call, case
 from tests.support import Run
 

@@ -10,7 +10,7 @@ from pytest_mcpeval.browser.artifacts import RunFolder
 from pytest_mcpeval.browser.control import PageError
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth, Directive
 from pytest_mcpeval.browser.login import authorization_of, origin_of, storage_state_of
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.text.redact import redactor
 
 ENVIRONMENT = {"AGENT_USER": "ada", "AGENT_TOKEN": "s3cr3t-token"}
 

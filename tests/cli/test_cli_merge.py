@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.baseline import digest_of
-from pytest_mcpeval.samples import to_json
+from pytest_mcpeval.core.baseline import digest_of
+from pytest_mcpeval.core.sample import to_json
 from tests.session.evaluations import SESSION, SessionProject
 from tests.support import Project, Run, case, failing
 

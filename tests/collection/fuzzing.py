@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.baseline import write_baseline
+from pytest_mcpeval.config.settings import Settings
+from pytest_mcpeval.core.baseline import write_baseline
+from pytest_mcpeval.core.kind import Suite
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds import Kinds
-from pytest_mcpeval.kinds.base import Suite
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import DataFileError, load
-from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.settings import Settings
+from pytest_mcpeval.plugin.runtime import Runtime
 
 ECHO = {"tool": "echo", "input": {"text": "é\n"}, "expected": {"expectedKeywords": ["x"]}}
 OF_US = {"source": "self-authored", "license": "MIT"}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.settings import Settings
+from pytest_mcpeval.plugin.runtime import Runtime
 
 
 def runtime_at(rootdir: Path) -> Runtime:

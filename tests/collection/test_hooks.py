@@ -20,8 +20,8 @@ def pytest_mcpeval_checks():
 """
 
 KIND = """
-from pytest_mcpeval.kinds.base import Case, Kind, Suite
-from pytest_mcpeval.samples import Check, Sample
+from pytest_mcpeval.core.kind import Case, Kind, Suite
+from pytest_mcpeval.core.sample import Check, Sample
 from pydantic import BaseModel, ConfigDict
 
 class Settings(BaseModel):
@@ -30,11 +30,11 @@ class Settings(BaseModel):
 
 class Words(Kind):
     name = "NAME"
-    shape_description = "a `words:` list (words)"
-    shape_keys = ("words",)
+    file_description = "a `words:` list (words)"
+    file_keys = ("words",)
     settings_model = Settings
 
-    def recognise(self, data):
+    def detect(self, data):
         return "suite" if isinstance(data, dict) and "words" in data else None
     def load(self, document, place):
         limit = place.settings.get("limit", 3)

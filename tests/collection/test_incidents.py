@@ -16,14 +16,14 @@ from tests.session.evaluations import ECHO, scenario
 from tests.support import Project, Run, case, failing
 
 METHODS = [
-    *("measure", "measure_run", "gates", "cases_of_gate", "conclude", "tables", "charts", "exhibits"),
+    *("measure", "measure_run", "gates", "cases_of_gate", "finalize", "tables", "charts", "attachments"),
     *("compare", "comparison_tables", "session_header", "decides", "asked_of"),
 ]
 
 RAISING = """
 import pytest
-from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.tables import Row, Table
+from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.tables import Row, Table
 
 class Target:
     def close(self):

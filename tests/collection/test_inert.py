@@ -19,8 +19,8 @@ def test_modules():
         json.dump(sorted(sys.modules), file)
 """
 OURS_WHEN_INERT = re.compile(
-    r"(\.(fixtures|hooks|options|plugin|kinds(\.(shape|option|\w+|\w+\.(shape|command_line)))?))?"
-    r"|\.kinds\.retrieval\.definitions"
+    r"|\.(config|core|kinds|plugin|python_tests)|\.(config\.options|core\.(option|declaration)|plugin\.hooks)"
+    r"|\.python_tests\.fixtures|\.kinds\.\w+(\.(declaration|command_line|definitions))?"
 )
 """The door, and what kinds say of their files and options."""
 
@@ -67,7 +67,7 @@ def test_only_the_standard_library_and_the_door_are_imported(project: Project) -
     foreign = {name.split(".")[0] for name in inert} - {"pytest_mcpeval"} - sys.stdlib_module_names
     assert [name for name in ours if not OURS_WHEN_INERT.fullmatch(name)] == []
     assert foreign == set()
-    assert "pytest_mcpeval.run" in modules(project, "--mcpeval")
+    assert "pytest_mcpeval.plugin.roles" in modules(project, "--mcpeval")
 
 
 KEEP_MODULES = """

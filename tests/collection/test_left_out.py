@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.path_patterns import files_of
+from pytest_mcpeval.config.path_patterns import files_of
 from tests.collection.conftest import RunPytest
 from tests.support import Project, case
 

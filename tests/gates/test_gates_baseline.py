@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from pytest_mcpeval.baseline import write_baseline
-from pytest_mcpeval.blessing import write_baselines
-from pytest_mcpeval.evaluation import SessionState, SuiteResult, SuiteRun
-from pytest_mcpeval.gates import Completeness
+from pytest_mcpeval.core.baseline import write_baseline
+from pytest_mcpeval.core.bless import write_baselines
+from pytest_mcpeval.core.evaluation import SessionState, SuiteResult, SuiteRun
+from pytest_mcpeval.core.gate import Completeness
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.sample_store import selection_of
 from pytest_mcpeval.kinds.retrieval.schema import RetrievalSettings
 from pytest_mcpeval.kinds.scenario.schema import ScenarioSettings
 from pytest_mcpeval.kinds.security.schema import SecuritySettings
 from pytest_mcpeval.kinds.session.schema import SessionSettings
-from pytest_mcpeval.ledger import selection_of
 from pytest_mcpeval.loading import load
-from pytest_mcpeval.samples import Sample
 from tests.collection.runtimes import runtime_at
 from tests.support import SERVER, Case, Project, Run, case, failing
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.gates import (
+from pytest_mcpeval.config.project_rules import read_project_file
+from pytest_mcpeval.core.gate import (
     GateResult,
     at_least,
     at_most,
@@ -16,6 +17,7 @@ from pytest_mcpeval.gates import (
     names,
     overall,
 )
+from pytest_mcpeval.core.sample import Outcome, Sample
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.agent.gates import judge_gates as judge_agent
 from pytest_mcpeval.kinds.agent.settings import GatesModel as AgentGates
@@ -26,8 +28,6 @@ from pytest_mcpeval.kinds.scenario.schema import GatesModel
 from pytest_mcpeval.kinds.session.gates import judge_gates as judge_session
 from pytest_mcpeval.kinds.session.schema import GatesModel as SessionGates
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.project_rules import read_project_file
-from pytest_mcpeval.samples import Outcome, Sample
 
 PASSED = GateResult("s", "g", "passed", "fine")
 

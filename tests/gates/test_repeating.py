@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds import Kinds
-from pytest_mcpeval.kinds.base import Case, Suite
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-from pytest_mcpeval.kinds.scenario.tables import tables
-from pytest_mcpeval.loading import Document
-from pytest_mcpeval.repeating import (
+from pytest_mcpeval.config.settings import Settings
+from pytest_mcpeval.core.kind import Case, Suite
+from pytest_mcpeval.core.repeating import (
     changed,
     combined,
     ended,
@@ -24,9 +21,12 @@ from pytest_mcpeval.repeating import (
     share_of_runs,
     standard_deviations,
 )
-from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import Outcome, Sample, samples_from_json, samples_to_json
-from pytest_mcpeval.settings import Settings
+from pytest_mcpeval.core.sample import Outcome, Sample, samples_from_json, samples_to_json
+from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.kinds.scenario.tables import tables
+from pytest_mcpeval.loading import Document
+from pytest_mcpeval.plugin.runtime import Runtime
 
 
 def sample(outcome: Outcome, message: str = "", milliseconds: float = 1.0, case: str = "c") -> Sample:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_mcpeval.loading.wording import choice, closest, counted, shown, suggestion
+from pytest_mcpeval.loading.messages import choice, closest, counted, shown, suggestion
 
 
 @pytest.mark.parametrize(

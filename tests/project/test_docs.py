@@ -14,8 +14,9 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from pytest_mcpeval import hooks, plugin
+from pytest_mcpeval import plugin
 from pytest_mcpeval.cli import COMMANDS
+from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.agent import schema as agents
 from pytest_mcpeval.kinds.agent import settings as agent_settings
@@ -29,9 +30,9 @@ from pytest_mcpeval.kinds.security import schema as security
 from pytest_mcpeval.kinds.session import schema as session
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel, PagesModel, StepModel
 from pytest_mcpeval.loading import load
-from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.plugin import hooks
+from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.servers.schema import ServerEntry
-from pytest_mcpeval.settings import Settings
 from tests.project.documents import PAGES, ROOT, CodeBlock, anchors, blocks, code_words, links
 
 DOCS = ROOT / "docs"

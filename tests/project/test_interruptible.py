@@ -9,12 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from pytest_mcpeval.interruptible import result_of
+from pytest_mcpeval.servers.interruptible import result_of
 
 WAITING = """
 import signal, sys, threading, time
 from concurrent.futures import Future
-from pytest_mcpeval.interruptible import result_of
+from pytest_mcpeval.servers.interruptible import result_of
 
 def interrupt():
     time.sleep(0.3)

@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
 
-from pytest_mcpeval.redaction import Redactor
+from pytest_mcpeval.text.redact import Redactor
 from tests.support import Project, Run
 
 SERVER = '''

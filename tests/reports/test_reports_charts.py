@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_mcpeval.charts import Bar, Bars, Chart, Curve, Matrix
+from pytest_mcpeval.core.charts import Bar, Bars, Chart, Curve, Matrix
 from pytest_mcpeval.reports.charts import BAR_WIDTH, COLOURS, NAME_WIDTH, svg
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

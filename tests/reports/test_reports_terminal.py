@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.samples import Check, Sample, samples_from_json, samples_to_json, to_json
-from pytest_mcpeval.text import escaped_markdown as escaped
-from pytest_mcpeval.text import indented, visible
+from pytest_mcpeval.core.sample import Check, Sample, samples_from_json, samples_to_json, to_json
+from pytest_mcpeval.text.visible import escaped_markdown as escaped
+from pytest_mcpeval.text.visible import indented, visible
 from tests.support import SERVER, Project, Run, case, failing
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")

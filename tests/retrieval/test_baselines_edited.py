@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import Place
+from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.retrieval.baseline import read
 from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
 from pytest_mcpeval.kinds.retrieval.load import load_suite

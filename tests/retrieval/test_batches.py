@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import Case, CaseMarks
-from pytest_mcpeval.kinds.cases import batches
-from pytest_mcpeval.ledger import Selection
+from pytest_mcpeval.core.case import batches
+from pytest_mcpeval.core.kind import Case, CaseMarks
+from pytest_mcpeval.core.sample_store import Selection
 from tests.retrieval.golden import GoldenProject, gates, golden_in, outcomes, query
 from tests.support import Project, Run
 

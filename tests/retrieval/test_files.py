@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import Place
+from pytest_mcpeval.config.project_file import ProjectFiles
+from pytest_mcpeval.core.detect import detect_kind
+from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.retrieval.baseline import read
 from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
 from pytest_mcpeval.kinds.retrieval.load import load_corpus, load_suite
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, load
-from pytest_mcpeval.project_file import ProjectFiles
-from pytest_mcpeval.recognising import recognise
 from pytest_mcpeval.servers import ServerDefinition
 
 TOOLS = """\
@@ -357,8 +357,8 @@ def test_pins_of_the_settings_join_those_of_the_file(write: Write) -> None:
 
 def test_a_fixture_retriever_is_set_up_by_pytest_and_never_called_ahead(write: Write) -> None:
     case = suite(write(f"retriever: fixture:my_search\n{GOLDEN}")).cases[0]
-    assert (case.fixtures, case.may_run_ahead) == (("my_search",), False)
-    assert suite(write()).cases[0].may_run_ahead
+    assert (case.fixtures, case.may_prefetch) == (("my_search",), False)
+    assert suite(write()).cases[0].may_prefetch
 
 
 def project(tmp_path: Path, text: str) -> ProjectFiles:
@@ -444,12 +444,12 @@ FLAT = {
 def test_files_are_recognised(tmp_path: Path, data: dict[str, Any], shape: str) -> None:
     path = tmp_path / "data.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    assert recognise(load(path), {"retrieval": RetrievalKind()}) == ("retrieval", shape)
+    assert detect_kind(load(path), {"retrieval": RetrievalKind()}) == ("retrieval", shape)
 
 
 @pytest.mark.parametrize("data", [{"tests": []}, {"tools": {"a": "b"}}, [], {"tools": [{"name": "a"}]}])
 def test_files_of_others_are_not(data: Any) -> None:
-    assert RetrievalKind().recognise(data) is None
+    assert RetrievalKind().detect(data) is None
 
 
 def test_a_flat_baseline_is_read_as_it_is(write: Write) -> None:

@@ -10,21 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS, definition, flat, nested
-from pytest_mcpeval.kinds.retrieval.metrics import (
-    Scores,
-    average,
-    evaluate_many,
-    per_query,
-    score,
-)
-from pytest_mcpeval.kinds.retrieval.rankings import (
-    Ranking,
-    duplicates,
-    foreign,
-    from_ranks,
-    locate,
-    ranks_of,
-)
+from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many, per_query, score
+from pytest_mcpeval.kinds.retrieval.rankings import Ranking, duplicates, foreign, from_ranks, locate, ranks_of
 
 LABELS = {"git:log": 2, "git:diff": 1, "git:push": 0}
 

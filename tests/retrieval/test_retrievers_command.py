@@ -21,7 +21,7 @@ from pytest_mcpeval.kinds.retrieval.retrievers import (
     make_retriever,
     retriever_from_text,
 )
-from pytest_mcpeval.kinds.targets import AnswerError, TargetStartError
+from pytest_mcpeval.targets import AnswerError, TargetStartError
 
 PROGRAM = """
 import json

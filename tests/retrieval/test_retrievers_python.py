@@ -11,16 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
-from pytest_mcpeval.kinds.retrieval.retrievers import (
-    Hit,
-    Retriever,
-    ask,
-    make_retriever,
-    retriever_from_text,
-)
-from pytest_mcpeval.kinds.targets import AnswerError, TargetStartError
+from pytest_mcpeval.kinds.retrieval.retrievers import Hit, Retriever, ask, make_retriever, retriever_from_text
+from pytest_mcpeval.targets import AnswerError, TargetStartError
 
 MODULE = """
 import asyncio

@@ -10,13 +10,8 @@ import numpy as np
 import pytest
 
 from pytest_mcpeval.kinds.retrieval.retrievers import Hit, ask
-from pytest_mcpeval.kinds.retrieval.retrievers.results import (
-    MOST_HITS,
-    AnswerMap,
-    hits_of,
-    template_problem,
-)
-from pytest_mcpeval.kinds.targets import AnswerError
+from pytest_mcpeval.kinds.retrieval.retrievers.results import MOST_HITS, AnswerMap, hits_of, template_problem
+from pytest_mcpeval.targets import AnswerError
 
 CORPUS = frozenset({"git:log", "git:diff", "mail:send", "mail:list"})
 

@@ -18,16 +18,10 @@ import pytest
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.metrics import evaluate_many
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
-from pytest_mcpeval.kinds.retrieval.retrievers import (
-    Hit,
-    Retriever,
-    RetrieverModel,
-    ask,
-    make_retriever,
-)
-from pytest_mcpeval.kinds.targets import AnswerError, TargetStartError
-from pytest_mcpeval.kinds.targets.filling import filled
+from pytest_mcpeval.kinds.retrieval.retrievers import Hit, Retriever, RetrieverModel, ask, make_retriever
 from pytest_mcpeval.servers import Connections, ServerDefinition, ServerStartError
+from pytest_mcpeval.targets import AnswerError, TargetStartError
+from pytest_mcpeval.targets.filling import filled
 
 DATASETS = Path(__file__).parents[2] / "datasets" / "retrieval"
 TOOL_SEARCH = Path(__file__).with_name("tool_search_server.py")

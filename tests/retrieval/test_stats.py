@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy.stats import binom, binomtest, fisher_exact, permutation_test
 
-from pytest_mcpeval.stats import (
+from pytest_mcpeval.core.statistics import (
     DRAWS,
     MOST_ENUMERATED,
     clopper_pearson,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-from pytest_mcpeval.runtime import Runtime
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.servers import Connections, ServerDefinition
 from pytest_mcpeval.servers.response import Response
 from tests.collection.runtimes import runtime_at
@@ -78,7 +78,7 @@ def sample_of(runtime: Runtime, *steps: dict[str, Any], **fields: Any) -> Sample
     suite = runtime.suite(path)
     assert suite is not None
     (case,) = suite.cases
-    (answers,) = runtime.ahead.answers(suite, case)
+    (answers,) = runtime.prefetch.answers(suite, case)
     return runtime.kind("scenario").judge(suite, case, answers, runtime).redacted()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pytest_mcpeval.ahead import Ahead
+from pytest_mcpeval.plugin.prefetch import Prefetch
 from tests.support import Case, Project, Run
 
 FAULTY = Path(__file__).parents[1] / "servers" / "fault_servers" / "faulty.py"
@@ -174,8 +174,8 @@ def test_a_case_that_another_one_harmed_is_asked_again_alone() -> None:
     settings = SimpleNamespace(concurrency=2)
     runtime: Any = SimpleNamespace(kind=lambda _: kind, runs=lambda _: 1, settings=settings)
     suite: Any = SimpleNamespace(key="s", kind="k", stateful=False)
-    cases: list[Any] = [SimpleNamespace(id=name, may_run_ahead=True) for name in ("harmed", "other")]
-    ahead = Ahead(runtime)
+    cases: list[Any] = [SimpleNamespace(id=name, may_prefetch=True) for name in ("harmed", "other")]
+    ahead = Prefetch(runtime)
     ahead.upcoming = lambda *_: cases
     assert list(ahead.answers(suite, cases[0])) == ["fine"]
     assert seen == [[]]

@@ -34,12 +34,12 @@ from corpus_statistics import (
     word_trigrams,
 )
 
-from pytest_mcpeval.kinds.base import Place
+from pytest_mcpeval.core.kind import Place
+from pytest_mcpeval.core.statistics import clopper_pearson
 from pytest_mcpeval.kinds.security.categories import ATTACKS
 from pytest_mcpeval.kinds.security.load import load_suite
 from pytest_mcpeval.kinds.security.schema import EntryModel
 from pytest_mcpeval.loading import load
-from pytest_mcpeval.stats import clopper_pearson
 from tests.support import Project, Run
 
 ROOT = CORPUS.parents[2]

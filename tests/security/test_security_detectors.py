@@ -23,9 +23,9 @@ from pytest_mcpeval.kinds.security.detectors.texts import text_at
 from pytest_mcpeval.kinds.security.explain import detection_lines
 from pytest_mcpeval.kinds.security.spec import Entry
 from pytest_mcpeval.kinds.security.verdicts import Detection, Verdict, VerdictMap, verdict_of
-from pytest_mcpeval.kinds.targets import AnswerError, TargetStartError
-from pytest_mcpeval.kinds.targets.making import Surroundings
 from pytest_mcpeval.servers import Connections, ServerDefinition
+from pytest_mcpeval.targets import AnswerError, TargetStartError
+from pytest_mcpeval.targets.making import Surroundings
 
 RICH: dict[str, Any] = {"tool": {"name": "x", "description": "bad"}, "previous": "good"}
 

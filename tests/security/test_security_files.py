@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import Place
+from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.security.kind import SecurityKind
 from pytest_mcpeval.kinds.security.load import load_suite
 from pytest_mcpeval.kinds.security.schema import SecuritySettings
@@ -111,10 +111,10 @@ def test_both_shapes_are_read(write: Write) -> None:
 
 
 def test_kinds_of_documents_are_told_apart() -> None:
-    recognise = SecurityKind().recognise
-    assert recognise({"entries": []}) == "suite"
-    assert recognise({"detectors": ["a"], "entries": [{"id": "x", "verdicts": []}]}) == "support"
-    assert recognise({"tests": []}) is None
+    detect = SecurityKind().detect
+    assert detect({"entries": []}) == "suite"
+    assert detect({"detectors": ["a"], "entries": [{"id": "x", "verdicts": []}]}) == "support"
+    assert detect({"tests": []}) is None
     row = {"id": "x", "label": "benign", "provenance": {}, "verdicts": []}
     mapping = {"heuristics": "heuristics"}
     for corpus in (
@@ -123,7 +123,7 @@ def test_kinds_of_documents_are_told_apart() -> None:
         {"detectors": ["a"], "entries": []},
         {"detectors": ["a"], "entries": [{"id": "y", "verdicts": []}, row]},
     ):
-        assert recognise(corpus) == "suite", corpus
+        assert detect(corpus) == "suite", corpus
 
 
 @pytest.mark.parametrize(

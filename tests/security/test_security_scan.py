@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import SettingsFile
+from pytest_mcpeval.core.kind import SettingsFile
 from pytest_mcpeval.kinds.security.scanning import scan_suite
 from pytest_mcpeval.loading import DataFileError, load
 from pytest_mcpeval.servers import ServerDefinition

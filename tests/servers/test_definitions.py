@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.loading import DataFileError, load
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers import ServerConfigError, ServerDefinition, apply_mcp_url, expand
 from pytest_mcpeval.servers.schema import ignored_keys, parse_servers
+from pytest_mcpeval.text.redact import redactor
 
 
 def mcp_json(directory: Path, servers: dict[str, Any], **more: Any) -> dict[str, ServerDefinition]:

@@ -23,7 +23,7 @@ from typing import Any
 
 from pytest_mcpeval.cli.project import runtime_at
 from pytest_mcpeval.kinds.session.options import SessionOptions
-from pytest_mcpeval.runtime import Runtime
+from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.servers.modules import imported
 
 SESSION = "datasets/tiny.scenarios.yaml"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError
 from pytest_mcpeval.kinds.session.execution import execute
 from pytest_mcpeval.kinds.session.execution.settings import StepModel

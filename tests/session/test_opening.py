@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.folder import Claim, Folder
 from pytest_mcpeval.kinds.session.opening import Opening, opening
 from pytest_mcpeval.kinds.session.options import SessionOptions, session_options

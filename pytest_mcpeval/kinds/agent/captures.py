@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, write_private
 from pytest_mcpeval.browser.directive import CaptureResult, Directive
-from pytest_mcpeval.samples import to_json
+from pytest_mcpeval.core.sample import to_json
 
 CAPTURE_VERSION = 1
 UNFINISHED = "the capture did not finish: there is no trace/capture.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.kinds.option import CommandLine, Option, natural, positive
+from pytest_mcpeval.core.option import CommandLine, Option, natural, positive
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.agent.options import RunOptions

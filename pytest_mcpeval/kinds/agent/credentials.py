@@ -6,8 +6,8 @@ import os
 
 from pytest_mcpeval.browser.login import learn_credentials, learn_password
 from pytest_mcpeval.kinds.agent.spec import LangfuseSource, Manifest, TraceBackend
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.definitions import is_secret_name
+from pytest_mcpeval.text.redact import redactor
 
 
 def learn(manifest: Manifest) -> None:

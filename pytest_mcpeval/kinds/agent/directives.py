@@ -7,14 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.baseline import write_atomically
 from pytest_mcpeval.browser.artifacts import RunFolder
 from pytest_mcpeval.browser.directive import Directive
+from pytest_mcpeval.core.baseline import write_atomically
+from pytest_mcpeval.core.kind import Suite
+from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.agent.folders import run_folder
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.kinds.agent.urls import filled, with_origin
-from pytest_mcpeval.kinds.base import Suite
-from pytest_mcpeval.samples import to_json
 
 PLAN_VERSION = 1
 

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, write_private
-from pytest_mcpeval.samples import to_json
+from pytest_mcpeval.core.sample import to_json
 
 RowT = TypeVar("RowT", bound=BaseModel)
 

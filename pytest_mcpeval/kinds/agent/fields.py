@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from pytest_mcpeval.core.fields import CaseId
 from pytest_mcpeval.kinds.agent.selectors import css_selector, page_selector
 from pytest_mcpeval.kinds.agent.urls import known_placeholders, page_url
 from pytest_mcpeval.kinds.agent.visible_text import normalized
-from pytest_mcpeval.kinds.fields import CaseId
+from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.loading.schema import Expected
-from pytest_mcpeval.loading.wording import shown
-from pytest_mcpeval.placeholders import filled_in
+from pytest_mcpeval.text.placeholders import filled_in
 
 SLUG = r"^[a-z0-9][a-z0-9_-]*$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_.:/-]{0,199}$"

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.captures import Capture, read_capture
 from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, CaseScoreModel, ScoreFileError, read_score
 from pytest_mcpeval.kinds.agent.spec import AgentSuite
-from pytest_mcpeval.kinds.base import TargetError
 
 
 def run_folder(suite: AgentSuite) -> RunFolder:

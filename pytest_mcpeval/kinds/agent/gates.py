@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_mcpeval.gates import SLACK, GateResult, Verdict, figure, names, switched_off
+from pytest_mcpeval.core.gate import SLACK, GateResult, Verdict, figure, names, switched_off
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.agent.metrics import counted, pass_rate
 from pytest_mcpeval.kinds.agent.settings import GatesModel
 from pytest_mcpeval.kinds.agent.transitions import named
-from pytest_mcpeval.loading.wording import counted as words
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.loading.messages import counted as words
 
 PASS_RATE, MAX_INCONCLUSIVE, NEWLY_FAILING = "pass_rate", "max_inconclusive", "newly_failing"
 

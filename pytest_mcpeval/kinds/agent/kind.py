@@ -6,32 +6,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.gates import GateResult
+from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.kind import Case, Kind, Place, Suite, TargetError
+from pytest_mcpeval.core.sample import TEARDOWN_FAILED, Sample
+from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.kinds.agent import gates, metrics
+from pytest_mcpeval.kinds.agent.declaration import AgentDeclaration
 from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, left_unscored, run_folder
 from pytest_mcpeval.kinds.agent.load import load_suite, taken_name
 from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
-from pytest_mcpeval.kinds.agent.shape import AgentShape
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.loading import DataFileError, Problem
-from pytest_mcpeval.loading.wording import counted
-from pytest_mcpeval.redaction import redactor
-from pytest_mcpeval.samples import TEARDOWN_FAILED, Sample
-from pytest_mcpeval.tables import Table
+from pytest_mcpeval.loading.messages import counted
+from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.directive import Driver
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.agent.run import Visit
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.run_context import RunContext
 
 Agent = Suite[AgentCase]
 AgentItem = Case[AgentCase]
 
 
-class AgentKind(AgentShape, Kind[AgentCase]):
+class AgentKind(AgentDeclaration, Kind[AgentCase]):
     """Manifests: a deployed web agent, and what must hold when it is asked something."""
 
     settings_model = AgentSettings
@@ -171,12 +171,12 @@ class AgentKind(AgentShape, Kind[AgentCase]):
 
         return f"{header(options.driver)}{once}"
 
-    def conclude(
+    def finalize(
         self, suite: Agent, samples: Sequence[Sample], *, others_failed: Sequence[str] = ()
     ) -> list[str]:
         """Write the score and the report of the agent into the folder of its run."""
-        from pytest_mcpeval.kinds.agent.concluding import write_agent_files
         from pytest_mcpeval.kinds.agent.credentials import learn
+        from pytest_mcpeval.kinds.agent.finalize import write_agent_files
 
         agent = _agent(suite)
         captured = [sample for sample in samples if "case_dir" in sample.run]

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.browser.directive import Auth, BasicAuth, BearerAuth, PageAction, ResponseReady
+from pytest_mcpeval.core.fields import vacuous
+from pytest_mcpeval.core.kind import Case, Place
 from pytest_mcpeval.kinds.agent import schema
-from pytest_mcpeval.kinds.agent.agreement import agreement_problems, differences
+from pytest_mcpeval.kinds.agent.cross_validation import agreement_problems, differences
 from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.spec import (
@@ -29,11 +31,9 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiIntrospection,
     UiSelectors,
 )
-from pytest_mcpeval.kinds.base import Case, Place
-from pytest_mcpeval.kinds.fields import vacuous
 from pytest_mcpeval.loading import DataFileError, Document, Problem, UnsoundDocumentError, load
+from pytest_mcpeval.loading.messages import choice, shown, suggestion
 from pytest_mcpeval.loading.schema import validate
-from pytest_mcpeval.loading.wording import choice, shown, suggestion
 
 
 def load_suite(document: Document, place: Place) -> AgentSuite:

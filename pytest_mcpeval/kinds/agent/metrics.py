@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_mcpeval.core.sample import Check, Sample
 from pytest_mcpeval.kinds.agent.scoring import STATUSES, by_assertion_kind, by_target, totals_of
-from pytest_mcpeval.samples import Check, Sample
 
 SET_ASIDE = frozenset({"skipped", "xfailed"})
 
@@ -56,4 +56,4 @@ def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def _steady(sample: Sample) -> dict[str, Any]:
-    return {name: value for name, value in sample.run.items() if name != "exhibits"}
+    return {name: value for name, value in sample.run.items() if name != "attachments"}

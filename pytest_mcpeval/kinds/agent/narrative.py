@@ -21,7 +21,7 @@ from pydantic import (
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent.evidence import span_ids
 from pytest_mcpeval.kinds.agent.score_file import CaseRow, OutcomeModel, read_json
-from pytest_mcpeval.loading.wording import counted, shown
+from pytest_mcpeval.loading.messages import counted, shown
 
 
 class NarrativeError(Exception):

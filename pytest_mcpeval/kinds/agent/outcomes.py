@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pytest_mcpeval.core.sample import Check, CheckStatus
 from pytest_mcpeval.kinds.agent.spec import AssertionKind
-from pytest_mcpeval.samples import Check, CheckStatus
 
 ReasonKind = Literal[
     "DOMSnapshotMissing",

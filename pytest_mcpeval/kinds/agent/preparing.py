@@ -9,10 +9,10 @@ from typing import Any
 
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth
 from pytest_mcpeval.browser.login import storage_state_problem
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.run import Places
 from pytest_mcpeval.kinds.agent.spec import AgentSuite, LangfuseSource, Manifest
 from pytest_mcpeval.kinds.agent.urls import page_url
-from pytest_mcpeval.kinds.base import TargetError
 
 PLACES = ("url", "langfuse", "otel", "phoenix")
 

@@ -27,7 +27,7 @@ from pytest_mcpeval.kinds.agent.score_file import (
     case_folder,
 )
 from pytest_mcpeval.kinds.agent.scoring import by_assertion_kind, by_target
-from pytest_mcpeval.text import escaped_markdown, shortened
+from pytest_mcpeval.text.visible import escaped_markdown, shortened
 
 SHOWN_VALUE = 800
 WORDS = {"passed": "✓ passed", "failed": "✗ failed", "inconclusive": "? inconclusive", "error": "! error"}

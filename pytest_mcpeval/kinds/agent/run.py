@@ -9,22 +9,16 @@ from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
 from pytest_mcpeval.browser.directive import Driver
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.captured import Captured
-from pytest_mcpeval.kinds.agent.captures import (
-    UNFINISHED,
-    Capture,
-    capture_of,
-    read_capture,
-    write_capture,
-)
+from pytest_mcpeval.kinds.agent.captures import UNFINISHED, Capture, capture_of, read_capture, write_capture
 from pytest_mcpeval.kinds.agent.credentials import learn
 from pytest_mcpeval.kinds.agent.directives import directive_of, placeholders
 from pytest_mcpeval.kinds.agent.folders import captured_folder
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
 from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite, LangfuseSource, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import filled, with_origin
-from pytest_mcpeval.kinds.base import TargetError
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.text.redact import redactor
 
 
 @dataclass(frozen=True)

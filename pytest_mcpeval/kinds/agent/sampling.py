@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from pytest_mcpeval.core.sample import Outcome, Sample
 from pytest_mcpeval.kinds.agent.assertions.generations import dollars, milliseconds
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.run import Visit
 from pytest_mcpeval.kinds.agent.scoring import CaseOutcome, CaseScore
 from pytest_mcpeval.kinds.agent.spec import AgentSuite
 from pytest_mcpeval.kinds.agent.timeline import measured, measured_run, timeline
-from pytest_mcpeval.loading.wording import counted
-from pytest_mcpeval.samples import Outcome, Sample
+from pytest_mcpeval.loading.messages import counted
 
 CAPTURED = "CAPTURED"
 
@@ -41,7 +41,7 @@ def sample_of(suite: AgentSuite, score: CaseScore, visit: Visit) -> Sample:
             **measured_run(captured),
             **_capture(visit),
             "outcomes": [outcome.as_data() for outcome in score.outcomes],
-            "exhibits": exhibits(visit, captured),
+            "attachments": attachments(visit, captured),
         },
     )
 
@@ -97,7 +97,7 @@ def _milliseconds(started: str, ended: str) -> float | None:
         return None
 
 
-def exhibits(visit: Visit, captured: Captured) -> list[dict[str, Any]]:
+def attachments(visit: Visit, captured: Captured) -> list[dict[str, Any]]:
     """What an html report shows of a case: its screenshots, and what the agent did in time."""
     folder = visit.folder
     images = {

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from pytest_mcpeval.browser.directive import ActionName
+from pytest_mcpeval.core.fields import FileModel
 from pytest_mcpeval.kinds.agent.fields import (
     CaseText,
     Count,
@@ -27,7 +28,6 @@ from pytest_mcpeval.kinds.agent.fields import (
     Variable,
 )
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, HostPolicy, PageHostPolicy
-from pytest_mcpeval.kinds.fields import FileModel
 from pytest_mcpeval.loading.schema import Expected
 
 API_VERSION = "agentevaluator/v1"

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, write_private
-from pytest_mcpeval.loading.wording import shown
-from pytest_mcpeval.samples import CheckStatus, to_json
+from pytest_mcpeval.core.sample import CheckStatus, to_json
+from pytest_mcpeval.loading.messages import shown
 
 
 class _Model(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.messages import shown
 
 # Pseudo-classes of Playwright.
 _PSEUDO = r":(?:has-text|text|text-is|text-matches|visible|nth-match|left-of|right-of|above|below|near)\b"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pytest_mcpeval.kinds.fields import FileModel, FixtureName, Floor, OptionalPath, Seconds
+from pytest_mcpeval.core.fields import FileModel, FixtureName, Floor, OptionalPath, Seconds
 
 
 class GatesModel(FileModel):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_mcpeval.browser.directive import Auth, PageAction, ResponseReady
+from pytest_mcpeval.core.kind import Suite
 from pytest_mcpeval.kinds.agent.options import RunOptions
-from pytest_mcpeval.kinds.base import Suite
 
 HostPolicy = Literal["https_only", "insecure_loopback_only"]
 PageHostPolicy = Literal["any", "same_host"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.tables import Rating, Row, Table, rating_of
 from pytest_mcpeval.kinds.agent.metrics import counted, measure
 from pytest_mcpeval.kinds.agent.scoring import STATUSES
 from pytest_mcpeval.kinds.agent.transitions import TRANSITIONS
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Row, Table, Tone, tone_of_rate
 
 COLUMNS = ("passed", "failed", "inconclusive")
 SHOWN_TARGETS = 20
@@ -33,7 +33,7 @@ def _agent_row(samples: Sequence[Sample]) -> Row:
     cases = measure(samples)["cases"]
     rate = 100 * cases["passed"] / cases["total"]
     figures = (str(cases[name]) for name in (*STATUSES, "error"))
-    return Row((str(samples[0].traits["agent"]), *figures, f"{rate:.1f} %"), tone_of_rate(rate))
+    return Row((str(samples[0].traits["agent"]), *figures, f"{rate:.1f} %"), rating_of(rate))
 
 
 def _brief(metrics: Mapping[str, Any]) -> str:
@@ -44,12 +44,12 @@ def _brief(metrics: Mapping[str, Any]) -> str:
 
 def _groups(title: str, groups: Iterable[tuple[str, Mapping[str, int]]]) -> Table:
     rows = tuple(
-        Row((name, *(str(group[column]) for column in COLUMNS)), _tone(group)) for name, group in groups
+        Row((name, *(str(group[column]) for column in COLUMNS)), _rating(group)) for name, group in groups
     )
     return Table(title, ("", *COLUMNS), rows)
 
 
-def _tone(group: Mapping[str, int]) -> Tone:
+def _rating(group: Mapping[str, int]) -> Rating:
     if group["failed"]:
         return "bad"
     return "fair" if group["inconclusive"] else ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.agent.assertions.generations import latency_ms, total_cost_usd, total_tokens
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.evidence import (
@@ -17,7 +18,6 @@ from pytest_mcpeval.kinds.agent.evidence import (
     moment,
 )
 from pytest_mcpeval.kinds.agent.outcomes import Reason
-from pytest_mcpeval.samples import to_json
 
 SHOWN_EVENTS = 200
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from pytest_mcpeval.baseline import digest_of
+from pytest_mcpeval.core.baseline import digest_of
+from pytest_mcpeval.core.sample import Check, Sample
 from pytest_mcpeval.kinds.agent.outcomes import rule_of
 from pytest_mcpeval.kinds.agent.score_file import CaseRow
-from pytest_mcpeval.samples import Check, Sample
 
 Transition = Literal[
     "newly_passing",

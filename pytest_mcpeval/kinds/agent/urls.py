@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from pytest_mcpeval.kinds.agent.spec import HostPolicy
-from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.loading.messages import shown, suggestion
 
 SCHEMES = ("http", "https")
 PLACEHOLDERS = ("case_id", "run_id")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from pytest_mcpeval.baseline import (
+from pytest_mcpeval.core.baseline import (
     BaselineCase,
     BaselineModel,
     bless_command,
@@ -20,8 +20,10 @@ from pytest_mcpeval.baseline import (
     is_baseline,
     mismatch_words,
 )
-from pytest_mcpeval.gates import SLACK
-from pytest_mcpeval.kinds.fields import Ceiling, Share
+from pytest_mcpeval.core.fields import Ceiling, Share
+from pytest_mcpeval.core.gate import SLACK
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.kinds.retrieval.declaration import is_flat_baseline
 from pytest_mcpeval.kinds.retrieval.definitions import (
     METRICS,
     beyond_depth,
@@ -31,11 +33,9 @@ from pytest_mcpeval.kinds.retrieval.definitions import (
     nested,
 )
 from pytest_mcpeval.kinds.retrieval.gate_input import BaselineScores
-from pytest_mcpeval.kinds.retrieval.shape import is_flat_baseline
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
-from pytest_mcpeval.loading.wording import choice, likeness, shown, suggestion
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.loading.messages import choice, likeness, shown, suggestion
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.metrics import Scores

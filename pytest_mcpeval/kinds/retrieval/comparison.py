@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from pytest_mcpeval.gates import names
-from pytest_mcpeval.stats import FallsTest, falls_test, has_fallen
+from pytest_mcpeval.core.gate import names
+from pytest_mcpeval.core.statistics import FallsTest, falls_test, has_fallen
 
 NAMED_TIES = 3
 """Ties are the rule: a message names these, and counts them all."""

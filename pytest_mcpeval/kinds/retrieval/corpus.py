@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.baseline import digest_of
+from pytest_mcpeval.core.baseline import digest_of
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.text import indented, visible
+from pytest_mcpeval.text.visible import indented, visible
 
 SHOWN_TOOLS = 20
 LABELS = {2: "relevant (2)", 1: "relevant (1)", 0: "judged irrelevant"}

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from pytest_mcpeval.baseline import differing_digests, mismatch_words
-from pytest_mcpeval.gates import SLACK, GateResult, at_least, by_chance, figure, names, switched_off
+from pytest_mcpeval.core.baseline import differing_digests, mismatch_words
+from pytest_mcpeval.core.gate import SLACK, GateResult, at_least, by_chance, figure, names, switched_off
+from pytest_mcpeval.core.statistics import DRAWS, SEED, SignFlipTest, sign_flip_test
 from pytest_mcpeval.kinds.retrieval.gate_input import (
     DEFAULT_SHARE,
     LOST_LEVEL,
@@ -25,7 +26,6 @@ from pytest_mcpeval.kinds.retrieval.gate_input import (
     GateInput,
     GateSettings,
 )
-from pytest_mcpeval.stats import DRAWS, SEED, SignFlipTest, sign_flip_test
 
 BASELINE_GATE = "baseline"
 MAX_LOST_GATE = "max_lost"

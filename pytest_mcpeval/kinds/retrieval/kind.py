@@ -6,33 +6,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.baseline import bless_command, differing_digests, mismatch_words
-from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite
+from pytest_mcpeval.core.baseline import bless_command, differing_digests, mismatch_words
+from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.kind import Case, Kind, Place, Suite
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.kinds.retrieval import baseline as baselines
+from pytest_mcpeval.kinds.retrieval.declaration import RetrievalDeclaration, is_flat_baseline
 from pytest_mcpeval.kinds.retrieval.explain import explain
 from pytest_mcpeval.kinds.retrieval.load import load_suite
 from pytest_mcpeval.kinds.retrieval.schema import CorpusModel, GatesModel, GoldenModel, RetrievalSettings
-from pytest_mcpeval.kinds.retrieval.shape import RetrievalShape, is_flat_baseline
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, Problem
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.retrieval.gate_input import GateInput, GateSettings
     from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
     from pytest_mcpeval.kinds.retrieval.retrievers.base import Retriever
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.run_context import RunContext
 
 Retrieval = Suite[RetrievalSpec]
 RetrievalCase = Case[RetrievalSpec]
 
 
-class RetrievalKind(RetrievalShape, Kind[RetrievalSpec]):
+class RetrievalKind(RetrievalDeclaration, Kind[RetrievalSpec]):
     """Golden sets: queries, each with the tools that a search ought to find."""
 
     settings_model = RetrievalSettings
@@ -105,7 +105,7 @@ class RetrievalKind(RetrievalShape, Kind[RetrievalSpec]):
         """The ranked list of a query that missed."""
         return explain(_retrieval(suite), case, sample)
 
-    def exhibits(self, sample: Sample) -> list[Table]:
+    def attachments(self, sample: Sample) -> list[Table]:
         """The ranked list with its labels, and the ranks of the baseline."""
         from pytest_mcpeval.kinds.retrieval.tables import ranked_list
 

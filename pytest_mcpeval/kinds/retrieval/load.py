@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.gates import names
-from pytest_mcpeval.kinds.base import Case, Place
-from pytest_mcpeval.kinds.cases import id_problems
-from pytest_mcpeval.kinds.fields import vacuous
+from pytest_mcpeval.core.case import id_problems
+from pytest_mcpeval.core.fields import vacuous
+from pytest_mcpeval.core.gate import names
+from pytest_mcpeval.core.kind import Case, Place
+from pytest_mcpeval.core.statistics import lowest_p
 from pytest_mcpeval.kinds.loader import SuiteLoader, checked
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.definitions import beyond_depth, cutoff_of
@@ -24,8 +25,7 @@ from pytest_mcpeval.kinds.retrieval.slices import HARD_NEGATIVE, servers_of
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery, RetrievalSpec, RetrievalSuite
 from pytest_mcpeval.kinds.retrieval.words import names_the_tool, words
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused, load
-from pytest_mcpeval.loading.wording import shown, suggestion
-from pytest_mcpeval.stats import lowest_p
+from pytest_mcpeval.loading.messages import shown, suggestion
 
 
 def load_suite(document: Document, place: Place) -> RetrievalSuite:
@@ -242,7 +242,7 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             make_spec=lambda: RetrievalSpec(query),
             traits=_traits(query),
             fixtures=() if fixture is None else (fixture,),
-            may_run_ahead=fixture is None,
+            may_prefetch=fixture is None,
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.sample import Check, Outcome, Sample
 from pytest_mcpeval.kinds.retrieval.rankings import ranks_of
 from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
 from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, RetrievalSpec, RetrievalSuite
-from pytest_mcpeval.kinds.targets.base import cause_of
-from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.targets.base import cause_of
 
 MISSED = "MISSED"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pytest_mcpeval.core.repeating import of_each_run, runs_of
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.retrievers.asking import PROBLEMS, kinds_of
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, slices
 from pytest_mcpeval.kinds.retrieval.summaries import sliced, summary
-from pytest_mcpeval.repeating import of_each_run, runs_of
-from pytest_mcpeval.samples import Sample
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:

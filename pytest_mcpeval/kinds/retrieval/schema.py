@@ -12,7 +12,7 @@ from pydantic import (
     StringConstraints,
 )
 
-from pytest_mcpeval.kinds.fields import (
+from pytest_mcpeval.core.fields import (
     BaselinePath,
     BatchSize,
     CaseId,
@@ -26,12 +26,12 @@ from pytest_mcpeval.kinds.fields import (
     Seconds,
     Text,
 )
+from pytest_mcpeval.core.statistics import DRAWS
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
 from pytest_mcpeval.kinds.retrieval.gate_input import DEFAULT_LOST_BY, DEFAULT_SIGNIFICANCE
 from pytest_mcpeval.kinds.retrieval.retrievers.settings import EMBEDDED_DEFAULT, RetrieverSetting
+from pytest_mcpeval.loading.messages import choice, shown, suggestion
 from pytest_mcpeval.loading.schema import Expected
-from pytest_mcpeval.loading.wording import choice, shown, suggestion
-from pytest_mcpeval.stats import DRAWS
 
 DEFAULT_DEPTH = 10
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.gates import SLACK, names
-from pytest_mcpeval.kinds.proofs import Proof
+from pytest_mcpeval.core.gate import SLACK, names
+from pytest_mcpeval.core.proof import Proof
 from pytest_mcpeval.kinds.retrieval.gate_input import BaselineScores, GateInput, GateSettings
 from pytest_mcpeval.kinds.retrieval.gates import judge_gates
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking, relevant_of

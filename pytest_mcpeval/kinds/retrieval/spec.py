@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pytest_mcpeval.baseline import digest_of
-from pytest_mcpeval.kinds.base import Suite
+from pytest_mcpeval.core.baseline import digest_of
+from pytest_mcpeval.core.kind import Suite
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.tables import Row, Table, short_titles
 from pytest_mcpeval.kinds.retrieval.definitions import flat
 from pytest_mcpeval.kinds.retrieval.explain import LABELS
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Row, Table, short_titles
 
 COLUMNS = {
     "recall_at_1": "R@1",
@@ -36,7 +36,7 @@ def _problems(titles: Mapping[str, str], suites: Mapping[str, Mapping[str, Any]]
     for key, metrics in suites.items():
         if metrics["missing"] and metrics["queries"]:
             lacking = f"{len(metrics['missing'])} of {metrics['queries']}"
-            yield Row((f"{titles[key]}: missing, counted as 0", lacking), tone="bad")
+            yield Row((f"{titles[key]}: missing, counted as 0", lacking), rating="bad")
         for name, count in metrics.get("problems", {}).items():
             yield Row((f"{titles[key]}: {name}", f"{count} of {metrics['queries']}"))
 

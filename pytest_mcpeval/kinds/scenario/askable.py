@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.kinds.scenario.checks.schema_patterns import errors_by
 from pytest_mcpeval.kinds.scenario.checks.schemas import problem_of_schema
 from pytest_mcpeval.kinds.scenario.spec import Step
-from pytest_mcpeval.loading.wording import closest
+from pytest_mcpeval.loading.messages import closest
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.tools import Prompt, Tool, unlisted
-from pytest_mcpeval.text import shortened
+from pytest_mcpeval.text.visible import shortened
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError

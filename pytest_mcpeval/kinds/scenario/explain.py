@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.core.kind import Case, Suite
+from pytest_mcpeval.core.sample import Check, Sample
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
-from pytest_mcpeval.samples import Check, Sample
-from pytest_mcpeval.text import indented, shortened, visible
+from pytest_mcpeval.text.visible import indented, shortened, visible
 
 SHOWN_RESPONSE = 1_200
 SHOWN_ARGUMENTS = 1_200

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_mcpeval.gates import GateResult, at_least, at_most, figure, names, switched_off
+from pytest_mcpeval.core.gate import GateResult, at_least, at_most, figure, names, switched_off
+from pytest_mcpeval.core.repeating import in_cases
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.scenario.metrics import (
     confidences,
     counted,
@@ -18,8 +20,6 @@ from pytest_mcpeval.kinds.scenario.metrics import (
     unanswered,
 )
 from pytest_mcpeval.kinds.scenario.schema import GatesModel
-from pytest_mcpeval.repeating import in_cases
-from pytest_mcpeval.samples import Sample
 
 DECIDING = frozenset({"pass_rate", "no_new_failures"})
 """The gates that take wrong answers into account; the others measure something else."""

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.alias_generators import to_camel
 
-from pytest_mcpeval.baseline import digest_of, read_baseline
-from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
+from pytest_mcpeval.core.baseline import digest_of, read_baseline
+from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.kind import Case, Kind, Place, Suite, TargetError
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.kinds.scenario import gates, metrics
+from pytest_mcpeval.kinds.scenario.declaration import ScenarioDeclaration
 from pytest_mcpeval.kinds.scenario.explain import explain
 from pytest_mcpeval.kinds.scenario.load import load_suite
 from pytest_mcpeval.kinds.scenario.placeholders import has_opening, require_environment
 from pytest_mcpeval.kinds.scenario.run import Answer, ask, judge
 from pytest_mcpeval.kinds.scenario.schema import FOREIGN_KEYS, GatesModel, ScenarioSettings
-from pytest_mcpeval.kinds.scenario.shape import ScenarioShape
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.kinds.scenario.tables import tables
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.run_context import RunContext
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
@@ -38,7 +38,7 @@ Scenario = Suite[ScenarioSpec]
 ScenarioCase = Case[ScenarioSpec]
 
 
-class ScenarioKind(ScenarioShape, Kind[ScenarioSpec]):
+class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
     """Suites of calls to a server, each with checks on the answer."""
 
     settings_model = ScenarioSettings

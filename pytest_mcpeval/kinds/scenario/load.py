@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
-from pytest_mcpeval.kinds.base import Case, CaseMarks, Place, SkipIfEnv, Suite
-from pytest_mcpeval.kinds.cases import id_problems
-from pytest_mcpeval.kinds.fields import given, located
+from pytest_mcpeval.config.merge import merge
+from pytest_mcpeval.core.case import id_problems
+from pytest_mcpeval.core.fields import given, located
+from pytest_mcpeval.core.kind import Case, CaseMarks, Place, SkipIfEnv, Suite
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, steps_of, tool_name
 from pytest_mcpeval.kinds.scenario.checks import FOREIGN_CHECKS, CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.scenario.checks.protocol import no_less_than_limit
@@ -32,11 +33,10 @@ from pytest_mcpeval.kinds.scenario.schema import (
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused
 from pytest_mcpeval.loading.document import value_at
+from pytest_mcpeval.loading.messages import closest, counted, suggestion
 from pytest_mcpeval.loading.salvage import held
 from pytest_mcpeval.loading.schema import dotted, validate
-from pytest_mcpeval.loading.wording import closest, counted, suggestion
-from pytest_mcpeval.merging import merge
-from pytest_mcpeval.placeholders import OPENING
+from pytest_mcpeval.text.placeholders import OPENING
 
 Keys = tuple[str | int, ...]
 
@@ -215,7 +215,7 @@ class _Loader:
             traits=self._traits(model),
             marks=_marks(model.marks, self.marks),
             fixtures=tuple(model.fixtures),
-            may_run_ahead=not (fresh or stateful or model.fixtures),
+            may_prefetch=not (fresh or stateful or model.fixtures),
         )
 
     def _is_stateful(self, model: CaseModel) -> bool:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from pytest_mcpeval.repeating import ended, mean_over_runs, share_of_runs
-from pytest_mcpeval.samples import Sample
+from pytest_mcpeval.core.repeating import ended, mean_over_runs, share_of_runs
+from pytest_mcpeval.core.sample import Sample
 
 DIFFICULTIES = ("basic", "intermediate", "advanced")
 SET_ASIDE = frozenset({"skipped", "xfailed"})

@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, CheckType, ParsedCheck
 from pytest_mcpeval.kinds.scenario.checks.javascript_regex import matching_itself
 from pytest_mcpeval.kinds.scenario.checks.parameters import pattern_keys
 from pytest_mcpeval.kinds.scenario.checks.verdict import broken, unjudged
-from pytest_mcpeval.loading.wording import suggestion
-from pytest_mcpeval.placeholders import (
+from pytest_mcpeval.loading.messages import suggestion
+from pytest_mcpeval.text.placeholders import (
     OPENING,
     Path,
     Placeholder,
@@ -23,7 +23,7 @@ from pytest_mcpeval.placeholders import (
     placeholders,
     text_of,
 )
-from pytest_mcpeval.placeholders import filled as filled_by
+from pytest_mcpeval.text.placeholders import filled as filled_by
 
 Values = Mapping[str, Any]
 """What placeholders stand for, by `Placeholder.key`."""

@@ -10,7 +10,8 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.kinds.base import Case, Suite
+from pytest_mcpeval.core.kind import Case, Suite
+from pytest_mcpeval.core.sample import Check, Outcome, Sample, plain
 from pytest_mcpeval.kinds.scenario.askable import Unaskable, unlisted_resource, why_unaskable
 from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import (
@@ -22,11 +23,10 @@ from pytest_mcpeval.kinds.scenario.checks import (
 )
 from pytest_mcpeval.kinds.scenario.placeholders import environment, filled, with_values
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step
-from pytest_mcpeval.placeholders import text_of
-from pytest_mcpeval.samples import Check, Outcome, Sample, plain
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.text import shortened
+from pytest_mcpeval.text.placeholders import text_of
+from pytest_mcpeval.text.visible import shortened
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from pytest_mcpeval.kinds.fields import (
+from pytest_mcpeval.core.fields import (
     BaselinePath,
     CaseId,
     Concurrency,

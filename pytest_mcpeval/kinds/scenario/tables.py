@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import stdev
 from typing import Any
 
+from pytest_mcpeval.core.repeating import ended, in_cases, of_each_run
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.tables import Row, Table, rating_of
 from pytest_mcpeval.kinds.scenario.metrics import (
     DIFFICULTIES,
     by_trait,
@@ -18,9 +21,6 @@ from pytest_mcpeval.kinds.scenario.metrics import (
     percentile,
     summary,
 )
-from pytest_mcpeval.repeating import ended, in_cases, of_each_run
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Row, Table, tone_of_rate
 
 SHOWN_GROUPS = 15
 
@@ -59,7 +59,7 @@ def _summary(samples: Sequence[Sample]) -> Table:
             else []
         ),
         *([Row(("in error", in_cases(errors)), "bad")] if errors else []),
-        Row(("pass rate", f"{half_up(totals['passRate'], 1)} %"), tone_of_rate(totals["passRate"])),
+        Row(("pass rate", f"{half_up(totals['passRate'], 1)} %"), rating_of(totals["passRate"])),
         *_spread(samples),
     ]
     if confident:
@@ -102,7 +102,7 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, Any]]) -> Table:
     rows = list(_group_rows(shown.items()))
     if left_out:
         floor = max(map(_rate, shown.values()))
-        rows.append(Row((f"and {left_out} more", "", f"≥ {half_up(floor, 1)} %"), tone_of_rate(floor)))
+        rows.append(Row((f"and {left_out} more", "", f"≥ {half_up(floor, 1)} %"), rating_of(floor)))
     return Table(title, ("", "passed", "rate"), tuple(rows))
 
 
@@ -116,6 +116,6 @@ def _group_rows(groups: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[Row
         if group["total"]:
             passed = f"{in_cases(group['passed'])}/{group['total']}"
             rate = f"{half_up(group['passRate'], 1)} %"
-            yield Row((name, passed, rate), tone_of_rate(group["passRate"]))
+            yield Row((name, passed, rate), rating_of(group["passRate"]))
         else:
             yield Row((name, "none", "–"))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pytest_mcpeval.baseline import (
+from pytest_mcpeval.core.baseline import (
     BaselineCase,
     BaselineModel,
     bless_command,
@@ -20,15 +20,15 @@ from pytest_mcpeval.baseline import (
     digest_of,
     mismatch_words,
 )
-from pytest_mcpeval.gates import SLACK, GateResult, names
-from pytest_mcpeval.kinds.fields import Runs
+from pytest_mcpeval.core.fields import Runs
+from pytest_mcpeval.core.gate import SLACK, GateResult, names
+from pytest_mcpeval.core.repeating import number_of_runs
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, OldVerdicts, compares
 from pytest_mcpeval.kinds.security.rates import Confusion, Row
 from pytest_mcpeval.kinds.security.sampling import answered, by_detector, row_of
 from pytest_mcpeval.kinds.security.spec import AttackCorpus, Entry, SecuritySuite, case_id
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
-from pytest_mcpeval.repeating import number_of_runs
-from pytest_mcpeval.samples import Sample
 
 MOST_RUNS = 100
 """Of an entry."""

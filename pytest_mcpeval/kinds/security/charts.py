@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_mcpeval.charts import Bar, Bars, Chart, Curve, Matrix
+from pytest_mcpeval.core.charts import Bar, Bars, Chart, Curve, Matrix
+from pytest_mcpeval.core.tables import short_titles
 from pytest_mcpeval.kinds.security.gates import percent
-from pytest_mcpeval.tables import short_titles
 
 
 def charts(suites: Mapping[str, Mapping[str, Any]]) -> list[Chart]:

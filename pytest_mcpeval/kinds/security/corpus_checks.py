@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_mcpeval.baseline import digest_of
-from pytest_mcpeval.gates import names
+from pytest_mcpeval.core.baseline import digest_of
+from pytest_mcpeval.core.gate import names
 from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE
 from pytest_mcpeval.kinds.security.schema import EntryModel
 from pytest_mcpeval.kinds.security.spec import Entry, attack_categories
-from pytest_mcpeval.loading.wording import choice, shown, suggestion
+from pytest_mcpeval.loading.messages import choice, shown, suggestion
 
 
 def twins(entries: Sequence[EntryModel]) -> Iterator[tuple[int, int]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.security.detectors.texts import text_at
 from pytest_mcpeval.kinds.security.spec import SecuritySpec, SecuritySuite
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.text import indented, revealed, shortened, visible
+from pytest_mcpeval.text.visible import indented, revealed, shortened, visible
 
 SHOWN_CHARACTERS = 4_000
 SHOWN_DETECTIONS = 20

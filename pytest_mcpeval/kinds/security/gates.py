@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mcpeval.gates import SLACK, GateResult, Verdict, by_chance, names, switched_off
+from pytest_mcpeval.core.gate import SLACK, GateResult, Verdict, by_chance, names, switched_off
+from pytest_mcpeval.core.statistics import falls_test, has_fallen, trials_to_certify, upper_limit
 from pytest_mcpeval.kinds.security.rates import Confusion, Row, Share, held_against
-from pytest_mcpeval.stats import falls_test, has_fallen, trials_to_certify, upper_limit
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.security.schema import DetectorGatesModel

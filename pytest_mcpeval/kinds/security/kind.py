@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.baseline import bless_command, differing_digests
-from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, SettingsFile, Suite
+from pytest_mcpeval.core.baseline import bless_command, differing_digests
+from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.kind import Case, Kind, Place, SettingsFile, Suite
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.tables import Table
+from pytest_mcpeval.kinds.security.declaration import SecurityDeclaration
 from pytest_mcpeval.kinds.security.explain import explain
 from pytest_mcpeval.kinds.security.load import load_suite
 from pytest_mcpeval.kinds.security.scanning import (
@@ -21,28 +24,25 @@ from pytest_mcpeval.kinds.security.scanning import (
     scan_suite,
 )
 from pytest_mcpeval.kinds.security.schema import CorpusModel, EntrySettings, SecuritySettings
-from pytest_mcpeval.kinds.security.shape import SecurityShape
 from pytest_mcpeval.kinds.security.spec import SecuritySuite
 from pytest_mcpeval.loading import DataFileError, Problem
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from pytest_mcpeval.charts import Chart
+    from pytest_mcpeval.core.charts import Chart
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.security.baseline import Committed
     from pytest_mcpeval.kinds.security.detectors.asking import Answers, RecordedAnswers
     from pytest_mcpeval.kinds.security.detectors.base import Detected
     from pytest_mcpeval.kinds.security.gates import DetectorGates
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.run_context import RunContext
 
 Security = Suite[Any]
 SecurityCase = Case[Any]
 
 
-class SecurityKind(SecurityShape, Kind[Any]):
+class SecurityKind(SecurityDeclaration, Kind[Any]):
     """Labelled corpora: tool descriptions that a detector ought to flag, or ought not to."""
 
     settings_model = EntrySettings
@@ -75,7 +75,7 @@ class SecurityKind(SecurityShape, Kind[Any]):
     def _answers(self, suite: Security, case: SecurityCase, context: RunContext) -> Answers:
         from pytest_mcpeval.kinds.security.detectors.asking import Answers
         from pytest_mcpeval.kinds.security.detectors.making import make_detector
-        from pytest_mcpeval.kinds.targets.making import Surroundings
+        from pytest_mcpeval.targets.making import Surroundings
 
         settings: SecuritySettings = (
             suite.settings if isinstance(suite, SecuritySuite) else case.spec.settings

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.kinds.base import Case, Place
-from pytest_mcpeval.kinds.cases import id_problems
-from pytest_mcpeval.kinds.fields import LONGEST_ID, vacuous
+from pytest_mcpeval.core.case import id_problems
+from pytest_mcpeval.core.fields import LONGEST_ID, vacuous
+from pytest_mcpeval.core.kind import Case, Place
 from pytest_mcpeval.kinds.loader import SuiteLoader, checked
 from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE, HARMLESS, resembled
 from pytest_mcpeval.kinds.security.corpus_checks import twins, warnings
@@ -24,7 +24,7 @@ from pytest_mcpeval.kinds.security.spec import (
     case_id,
 )
 from pytest_mcpeval.loading import DataFileError, Document, garbage_collection_paused
-from pytest_mcpeval.loading.wording import choice, shown, suggestion
+from pytest_mcpeval.loading.messages import choice, shown, suggestion
 
 
 def load_suite(document: Document, place: Place) -> SecuritySuite:
@@ -284,7 +284,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             make_spec=lambda: SecuritySpec(detector, entry),
             traits=_traits(detector, entry),
             fixtures=() if fixture is None else (fixture,),
-            may_run_ahead=fixture is None,
+            may_prefetch=fixture is None,
         )
 
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pytest_mcpeval.gates import SLACK
-from pytest_mcpeval.stats import Interval, clopper_pearson
+from pytest_mcpeval.core.gate import SLACK
+from pytest_mcpeval.core.statistics import Interval, clopper_pearson
 
 MOST_POINTS = 200
 """So many points of a curve are kept: more are not seen."""

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from pytest_mcpeval.kinds.fields import Text
+from pytest_mcpeval.core.fields import Text
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
-from pytest_mcpeval.loading.wording import choice, shown, suggestion
+from pytest_mcpeval.loading.messages import choice, shown, suggestion
 
 _READ_ONLY = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
@@ -104,7 +104,7 @@ def _problems(
             yield document.problem("entries", index, "verdicts", message=message)
     missing = [name for name in wanted if name not in seen]
     if missing:
-        from pytest_mcpeval.gates import names
+        from pytest_mcpeval.core.gate import names
 
         message = f"no verdict for {len(missing)} of {len(wanted)} entries of {corpus}: {names(missing)}"
         yield document.problem("entries", message=message)

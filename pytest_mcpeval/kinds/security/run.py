@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.sample import Check, Outcome, Sample
 from pytest_mcpeval.kinds.security.detectors.base import Detected
 from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite
-from pytest_mcpeval.kinds.targets.base import cause_of
-from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.targets.base import cause_of
 
 MISSED = "MISSED"
 FALSE_ALARM = "FALSE ALARM"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pytest_mcpeval.core.repeating import runs_of
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.security.categories import HARD_NEGATIVE
 from pytest_mcpeval.kinds.security.rates import Row, measured
 from pytest_mcpeval.kinds.security.spec import Entry
-from pytest_mcpeval.repeating import runs_of
-from pytest_mcpeval.samples import Sample
 
 _BADNESS = {True: 2, None: 1, False: 0}
 """Of what a detector says about a tool."""

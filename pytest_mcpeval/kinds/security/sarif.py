@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from pytest_mcpeval.config.project_file import PROJECT_FILE_NAME
+from pytest_mcpeval.core.sample import Sample, to_json
 from pytest_mcpeval.kinds.security.sampling import tools_of
-from pytest_mcpeval.project_file import PROJECT_FILE_NAME
-from pytest_mcpeval.samples import Sample, to_json
-from pytest_mcpeval.text import revealed, shortened
+from pytest_mcpeval.text.visible import revealed, shortened
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.evaluation import Evaluation
+    from pytest_mcpeval.core.evaluation import Evaluation
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}

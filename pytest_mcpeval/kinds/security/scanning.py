@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.gates import names
-from pytest_mcpeval.kinds.base import Case, Suite, TargetError
-from pytest_mcpeval.kinds.fields import LONGEST_ID
+from pytest_mcpeval.core.fields import LONGEST_ID
+from pytest_mcpeval.core.gate import names
+from pytest_mcpeval.core.kind import Case, Suite, TargetError
+from pytest_mcpeval.core.sample import Check, Outcome, Sample
 from pytest_mcpeval.kinds.security.explain import detection_lines
 from pytest_mcpeval.kinds.security.schema import EntrySettings
 from pytest_mcpeval.kinds.security.spec import Entry, case_id
 from pytest_mcpeval.loading import DataFileError, Problem
-from pytest_mcpeval.loading.wording import choice, counted, shown, suggestion
-from pytest_mcpeval.samples import Check, Outcome, Sample
+from pytest_mcpeval.loading.messages import choice, counted, shown, suggestion
 from pytest_mcpeval.servers.errors import CallError, ServerStartError
-from pytest_mcpeval.text import revealed, visible
+from pytest_mcpeval.text.visible import revealed, visible
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.base import SettingsFile
+    from pytest_mcpeval.core.kind import SettingsFile
     from pytest_mcpeval.kinds.security.detectors.base import Detected, Detector
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from pytest_mcpeval.kinds.fields import (
+from pytest_mcpeval.core.fields import (
     FILE_MODEL,
     BaselinePath,
     BatchSize,

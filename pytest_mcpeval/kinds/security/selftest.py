@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_mcpeval.gates import SLACK, GateResult
-from pytest_mcpeval.kinds.proofs import Proof
+from pytest_mcpeval.core.gate import SLACK, GateResult
+from pytest_mcpeval.core.proof import Proof
 from pytest_mcpeval.kinds.security.detectors.settings import ENTRY_FIELDS
 from pytest_mcpeval.kinds.security.gates import FPR, RECALL, DetectorGates, judge_gates, percent
 from pytest_mcpeval.kinds.security.rates import Confusion, Row

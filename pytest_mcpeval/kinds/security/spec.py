@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_mcpeval.baseline import digest_of
-from pytest_mcpeval.kinds.base import Suite
-from pytest_mcpeval.kinds.fields import given
+from pytest_mcpeval.core.baseline import digest_of
+from pytest_mcpeval.core.fields import given
+from pytest_mcpeval.core.kind import Suite
 from pytest_mcpeval.kinds.security.categories import HARD_NEGATIVE
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.sample import Sample
     from pytest_mcpeval.kinds.security.schema import DetectorGatesModel, SecuritySettings
-    from pytest_mcpeval.samples import Sample
 
 Label = Literal["malicious", "benign"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytest_mcpeval.core.tables import Row, Table, short_titles
 from pytest_mcpeval.kinds.security.gates import percent
-from pytest_mcpeval.tables import Row, Table, short_titles
 
 COLUMNS = ("TP", "FP", "TN", "FN", "errors", "precision", "recall", "F1", "FPR (95 % CI)")
 ERRORS = COLUMNS.index("errors") + 1

@@ -9,9 +9,9 @@ from itertools import islice
 from numbers import Real
 from typing import Any
 
-from pytest_mcpeval.kinds.targets.base import AnswerError
-from pytest_mcpeval.kinds.targets.values import field_of, outline
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.messages import shown
+from pytest_mcpeval.targets.base import AnswerError
+from pytest_mcpeval.targets.values import field_of, outline
 
 MOST_DETECTIONS = 1_000
 """So many detections of a verdict are kept."""

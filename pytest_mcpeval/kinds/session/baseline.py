@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pytest_mcpeval.baseline import BaselineModel, digest_of, is_baseline
+from pytest_mcpeval.core.baseline import BaselineModel, digest_of, is_baseline
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.session.critic.findings import Dimension, Finding, Severity
 from pytest_mcpeval.kinds.session.spec import SessionSuite
 from pytest_mcpeval.loading import DataFileError, load
 from pytest_mcpeval.loading.schema import validate
-from pytest_mcpeval.samples import Sample
 
 
 class CommittedFinding(BaseModel):

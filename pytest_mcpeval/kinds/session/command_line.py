@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.kinds.option import CommandLine, Option, positive
+from pytest_mcpeval.core.option import CommandLine, Option, positive
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.options import SessionOptions

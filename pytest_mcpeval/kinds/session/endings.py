@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_mcpeval.gates import names
+from pytest_mcpeval.core.gate import names
+from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.kinds.session.records import BLOCKED, TranscriptEntry, server_of
 from pytest_mcpeval.kinds.session.state import Execution, ScenarioRecord, State
-from pytest_mcpeval.samples import Check
 
 COMPLETE = "complete"
 TARGETS = "targets_mcps"

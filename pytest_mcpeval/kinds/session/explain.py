@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.session.spec import SessionSpec, SessionSuite
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.text import indented, shortened, visible
+from pytest_mcpeval.text.visible import indented, shortened, visible
 
 MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 SHOWN_CALLS = 30

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pytest_mcpeval.gates import GateResult, Verdict, switched_off
+from pytest_mcpeval.core.gate import GateResult, Verdict, switched_off
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.session.critic.findings import SEVERITIES, Finding, Severity, count_words
 from pytest_mcpeval.kinds.session.critic.parsing import severity_in
 from pytest_mcpeval.kinds.session.metrics import incomplete
 from pytest_mcpeval.kinds.session.records import MCP_PREFIX
 from pytest_mcpeval.kinds.session.schema import GatesModel
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.text import shortened, visible
+from pytest_mcpeval.text.visible import shortened, visible
 
 NEW_FINDINGS = "new_findings"
 _SHOWN = 5

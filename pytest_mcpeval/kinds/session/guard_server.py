@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from pytest_mcpeval.kinds.session.guard import GuardedTool
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, CallRefused, Toolbox
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -11,11 +11,11 @@ from pytest_mcpeval.kinds.session.execution.agents import SIGNATURE as AGENT
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.language_model import PYTHON
 from pytest_mcpeval.kinds.session.spec import SessionSuite
-from pytest_mcpeval.kinds.targets.base import TargetStartError
-from pytest_mcpeval.kinds.targets.functions import Signature, function_of
 from pytest_mcpeval.loading import Problem
 from pytest_mcpeval.loading.parsed import Key
 from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.targets.base import TargetStartError
+from pytest_mcpeval.targets.functions import Signature, function_of
 
 
 def import_problems(suite: SessionSuite) -> Iterator[Problem]:

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from pytest_mcpeval.kinds.session.records import Disposition
 from pytest_mcpeval.kinds.session.schema import IntakeModel
 from pytest_mcpeval.loading import DataFileError, Problem, load
+from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.schema import validate
-from pytest_mcpeval.loading.wording import shown, suggestion
 
 STRUCTURED = frozenset({".json", ".yaml", ".yml"})
 

@@ -10,7 +10,7 @@ from typing import get_args
 from pytest_mcpeval.kinds.session.records import Disposition
 from pytest_mcpeval.kinds.session.safety_rules import mutation_hints
 from pytest_mcpeval.kinds.session.state import AttachedServer, SafetyDisposition, StateFile
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text.visible import visible
 
 DISPOSITIONS: tuple[Disposition, ...] = get_args(Disposition)
 

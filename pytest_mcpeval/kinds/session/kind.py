@@ -7,30 +7,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.gates import GateResult
-from pytest_mcpeval.kinds.base import Case, Kind, Place, Suite, TargetError
+from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.kind import Case, Kind, Place, Suite, TargetError
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.tables import Table
+from pytest_mcpeval.kinds.session.declaration import SessionDeclaration
 from pytest_mcpeval.kinds.session.load import load_suite
 from pytest_mcpeval.kinds.session.schema import SessionModel, SessionSettings
-from pytest_mcpeval.kinds.session.shape import SessionShape
 from pytest_mcpeval.kinds.session.spec import REPORT_ID, SessionSpec, SessionSuite
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Table
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry
     from pytest_mcpeval.kinds.session.run import EvaluationRun, Surroundings
     from pytest_mcpeval.kinds.session.state import State
     from pytest_mcpeval.loading import Document
-    from pytest_mcpeval.run_context import RunContext
 
 Session = Suite[SessionSpec]
 SessionCase = Case[SessionSpec]
 
 
-class SessionKind(SessionShape, Kind[SessionSpec]):
+class SessionKind(SessionDeclaration, Kind[SessionSpec]):
     """Evaluations: scenarios that an agent carries out with the attached servers, and a critic's report."""
 
     settings_model = SessionSettings
@@ -100,12 +100,12 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
         Where items of one file go to several processes, the first of them carries out all that were
         selected, so that one process talks to the servers.
         """
-        from pytest_mcpeval.kinds.session.concluding import conclude
+        from pytest_mcpeval.kinds.session.finalize import finalize
 
         session = _session(suite)
         run, around = self._run(session, context), _surroundings(context)
         state = run.execute(_wanted(session, case, context), around)
-        return conclude(run, around) if case.id == REPORT_ID else state
+        return finalize(run, around) if case.id == REPORT_ID else state
 
     def judge(self, suite: Session, case: SessionCase, answers: State, context: RunContext) -> Sample:
         """What is on disk of the scenario, or of the report."""
@@ -188,7 +188,7 @@ class SessionKind(SessionShape, Kind[SessionSpec]):
 
         return tables(samples)
 
-    def conclude(
+    def finalize(
         self, suite: Session, samples: Sequence[Sample], *, others_failed: Sequence[str] = ()
     ) -> list[str]:
         """What the evaluation found, how its scenarios ended, and in the last line where its report is."""

@@ -7,10 +7,12 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pytest_mcpeval.baseline import digest_of
-from pytest_mcpeval.kinds.base import Case, Place
-from pytest_mcpeval.kinds.cases import id_problems
-from pytest_mcpeval.kinds.fields import given, located
+from pytest_mcpeval.config.merge import merge
+from pytest_mcpeval.core.baseline import digest_of
+from pytest_mcpeval.core.case import id_problems
+from pytest_mcpeval.core.fields import given, located
+from pytest_mcpeval.core.kind import Case, Place
+from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.session.attaching import attached_servers
 from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, UNATTRIBUTED
@@ -27,10 +29,8 @@ from pytest_mcpeval.kinds.session.schema import (
 )
 from pytest_mcpeval.kinds.session.spec import REPORT_ID, PlannedScenario, SessionSpec, SessionSuite
 from pytest_mcpeval.loading import DataFileError, Document, Problem
+from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.schema import validate
-from pytest_mcpeval.loading.wording import shown, suggestion
-from pytest_mcpeval.merging import merge
-from pytest_mcpeval.samples import to_json
 
 _RESERVED = (CROSS_MCP, UNATTRIBUTED)
 

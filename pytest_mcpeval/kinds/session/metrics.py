@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.session.critic.findings import Finding
 from pytest_mcpeval.kinds.session.endings import COMPLETE
 from pytest_mcpeval.kinds.session.spec import REPORT_ID
-from pytest_mcpeval.samples import Sample
 
 
 def report_sample_of(samples: Sequence[Sample]) -> Sample | None:

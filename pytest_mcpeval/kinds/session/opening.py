@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.kinds.session.state import BEFORE_EXECUTION, State
 

@@ -22,10 +22,10 @@ from pytest_mcpeval.kinds.session.records import (
 from pytest_mcpeval.kinds.session.redaction import args_summary, digest, redacted_text
 from pytest_mcpeval.kinds.session.result_shape import failure_shape, result_shape
 from pytest_mcpeval.kinds.session.transcript import abort_reason, call_count
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.json_paths import json_answer
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.text import shortened
+from pytest_mcpeval.text.redact import redactor
+from pytest_mcpeval.text.visible import shortened
 
 _LONGEST_NAME = 160
 _LONGEST_JUSTIFICATION = 2_000

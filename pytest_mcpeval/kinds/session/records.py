@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
-from pytest_mcpeval.samples import to_json
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.sample import Check
     from pytest_mcpeval.kinds.session.execution.settings import AgentModel
     from pytest_mcpeval.kinds.session.execution.spec import Step
-    from pytest_mcpeval.samples import Check
 
 Disposition = Literal["read_only", "sandboxed", "skip"]
 """How a server may be used: reading tools only, changes to test resources only, or not at all."""

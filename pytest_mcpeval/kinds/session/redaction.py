@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_mcpeval.servers.definitions import is_secret_name
-from pytest_mcpeval.text import shortened, visible
+from pytest_mcpeval.text.visible import shortened, visible
 
 MOST_FIELDS = 8
 LONGEST_VALUE = 60

@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.session.critic.findings import Finding
 from pytest_mcpeval.kinds.session.figures import FIGURE_HEADER, figure_cells
 from pytest_mcpeval.kinds.session.records import TranscriptEntry
 from pytest_mcpeval.kinds.session.report import NO_SUMMARY, NOTHING_TO_EVALUATE, SCENARIO_HEADER, Report
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text.visible import visible
 
 COLOURS = {"Critical": "#c62828", "Major": "#b26a00", "Minor": "#5d6d00", "Suggestion": "#1565c0"}
 

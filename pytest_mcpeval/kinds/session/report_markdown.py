@@ -14,7 +14,7 @@ from pytest_mcpeval.kinds.session.report import (
     Caveat,
     Report,
 )
-from pytest_mcpeval.text import escaped_markdown, visible
+from pytest_mcpeval.text.visible import escaped_markdown, visible
 
 
 def markdown(report: Report) -> str:

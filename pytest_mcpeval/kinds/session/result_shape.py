@@ -14,7 +14,7 @@ from pytest_mcpeval.kinds.session.redaction import is_private_name, redacted_tex
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer, parse_json
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.text import shortened
+from pytest_mcpeval.text.visible import shortened
 
 MOST_KEYS = 12
 LONGEST_KEY = 40

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.opening import opening
 from pytest_mcpeval.kinds.session.options import SessionOptions
@@ -27,8 +27,8 @@ from pytest_mcpeval.kinds.session.state import (
 )
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, read_entries
 from pytest_mcpeval.loading import DataFileError
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
+from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard

@@ -21,12 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_mcpeval.kinds.session.safety_places import (
-    is_place,
-    is_place_name,
-    is_relative,
-    subject_of,
-)
+from pytest_mcpeval.kinds.session.safety_places import is_place, is_place_name, is_relative, subject_of
 
 _OWNERS = frozenset(
     """

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_mcpeval.gates import names
-from pytest_mcpeval.kinds.base import Case
+from pytest_mcpeval.core.gate import names
+from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.sample import Check, Sample
 from pytest_mcpeval.kinds.session.critic.findings import counts, found_words
 from pytest_mcpeval.kinds.session.endings import ending_of, endings_of
 from pytest_mcpeval.kinds.session.figures import figures_of
@@ -15,7 +16,6 @@ from pytest_mcpeval.kinds.session.records import TranscriptEntry
 from pytest_mcpeval.kinds.session.report import NOTHING_TO_EVALUATE
 from pytest_mcpeval.kinds.session.spec import SessionSpec, SessionSuite
 from pytest_mcpeval.kinds.session.state import Execution, State, seconds_between
-from pytest_mcpeval.samples import Check, Sample
 
 NO_SERVERS = "NO SERVERS"
 

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from pytest_mcpeval.kinds.fields import BaselinePath, FileModel, FilePath, Text, Whole
+from pytest_mcpeval.core.fields import BaselinePath, FileModel, FilePath, Text, Whole
 from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
 from pytest_mcpeval.kinds.session.critic.findings import Severity
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel, CriticSetting
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel, StepModel
 from pytest_mcpeval.kinds.session.records import AbortReason, Disposition
+from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.loading.schema import Expected
-from pytest_mcpeval.loading.wording import shown
 
 DEFAULT_CALL_BUDGET = 20
 DEFAULT_WALLCLOCK_BUDGET = 15.0

@@ -13,7 +13,7 @@ from pytest_mcpeval.kinds.session.interview import Conversation, ask_disposition
 from pytest_mcpeval.kinds.session.records import Disposition
 from pytest_mcpeval.kinds.session.schema import MOST_SCENARIOS, IntakeModel, approval_of
 from pytest_mcpeval.kinds.session.state import ScenarioRecord, StateFile
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text.visible import visible
 
 ASK_APPROVAL = """\
 Approve this list? Type exactly one of:

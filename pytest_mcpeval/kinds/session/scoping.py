@@ -20,8 +20,8 @@ from pytest_mcpeval.kinds.session.state import (
     StateFile,
     now,
 )
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
+from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -99,7 +99,7 @@ def listed_server(found: FoundServer, connect: Connect) -> AttachedServer:
 
 def attached_server(found: FoundServer, tools: list[Tool], problem: str) -> AttachedServer:
     """The record of a server, without its credentials."""
-    from pytest_mcpeval.samples import to_json
+    from pytest_mcpeval.core.sample import to_json
 
     definition = found.definition
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.tables import Rating, Row, Table
 from pytest_mcpeval.kinds.session.critic.findings import SEVERITIES
 from pytest_mcpeval.kinds.session.metrics import measure
-from pytest_mcpeval.samples import Sample
-from pytest_mcpeval.tables import Row, Table, Tone
 
 _COUNTS = ("tools", "calls", "errors", "description_tokens")
 
@@ -34,8 +34,8 @@ def _row(key: str, found: Mapping[str, Any]) -> Row:
 
 
 def _findings(key: str, counts: Mapping[str, int]) -> Row:
-    tone: Tone = "bad" if counts["Critical"] else "fair" if counts["Major"] else ""
-    return Row((PurePosixPath(key).name, *(str(counts[severity]) for severity in SEVERITIES)), tone)
+    rating: Rating = "bad" if counts["Critical"] else "fair" if counts["Major"] else ""
+    return Row((PurePosixPath(key).name, *(str(counts[severity]) for severity in SEVERITIES)), rating)
 
 
 def _server_rows(measured: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.baseline import write_atomically
+from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.kinds.session.records import BLOCKED, AbortReason, TranscriptEntry
 from pytest_mcpeval.loading import DataFileError, Problem
 

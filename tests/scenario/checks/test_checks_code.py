@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError
-from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
 
 

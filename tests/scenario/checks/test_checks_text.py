@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError, expectation_checks
-from pytest_mcpeval.samples import Check
 from pytest_mcpeval.servers.response import Response
 
 

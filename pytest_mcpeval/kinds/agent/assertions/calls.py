@@ -11,7 +11,7 @@ from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.evidence import ToolCall
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
 from pytest_mcpeval.kinds.agent.spec import AgentCase, CallSpec
-from pytest_mcpeval.loading.wording import counted, shown
+from pytest_mcpeval.loading.messages import counted, shown
 
 SHOWN_CALLS = 50
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from pytest_mcpeval.gates import SLACK
+from pytest_mcpeval.core.gate import SLACK
 from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, inconclusive
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.evidence import EvidenceError, Generation, moment
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
 from pytest_mcpeval.kinds.agent.spec import AgentCase
-from pytest_mcpeval.loading.wording import counted
+from pytest_mcpeval.loading.messages import counted
 
 Measure = Callable[[Sequence[Generation]], "Measured | None"]
 Words = Callable[[float], str]

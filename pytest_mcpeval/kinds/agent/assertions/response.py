@@ -18,7 +18,7 @@ from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
 from pytest_mcpeval.kinds.agent.spec import AgentCase
 from pytest_mcpeval.kinds.agent.visible_text import Block, normalized
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.messages import shown
 
 SURROUNDING = 40
 SHOWN_TEXT = 600

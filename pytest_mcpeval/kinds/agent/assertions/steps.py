@@ -8,7 +8,7 @@ from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, deci
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
 from pytest_mcpeval.kinds.agent.spec import AgentCase
-from pytest_mcpeval.loading.wording import counted
+from pytest_mcpeval.loading.messages import counted
 
 SHOWN_SPANS = 50
 

@@ -12,8 +12,8 @@ from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, 
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan, span_of
 from pytest_mcpeval.kinds.agent.observability.query_client import header_pairs
 from pytest_mcpeval.kinds.agent.observability.spans import Span, nanoseconds_of
-from pytest_mcpeval.loading.wording import counted
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.loading.messages import counted
+from pytest_mcpeval.text.redact import redactor
 
 CLOCK_SKEW = timedelta(seconds=2)
 """How far the clock of the agent may be behind ours."""

@@ -26,7 +26,7 @@ from pytest_mcpeval.kinds.agent.observability.logs import (
 )
 from pytest_mcpeval.kinds.agent.spec import LangfuseSource, OtelSource, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import policy_problem
-from pytest_mcpeval.loading.wording import counted
+from pytest_mcpeval.loading.messages import counted
 
 __all__ = ["FetchResult", "ObservabilityError", "TraceQuery", "fetch"]
 

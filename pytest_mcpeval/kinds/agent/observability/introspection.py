@@ -15,7 +15,7 @@ from pytest_mcpeval.kinds.agent.evidence import RoutingDecision, ToolCall, write
 from pytest_mcpeval.kinds.agent.observability.genai import object_of
 from pytest_mcpeval.kinds.agent.spec import EvidenceKind, UiField, UiIntrospection, UiSelectors
 from pytest_mcpeval.kinds.agent.visible_text import SKIPPED
-from pytest_mcpeval.loading.wording import counted, shown
+from pytest_mcpeval.loading.messages import counted, shown
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

@@ -6,24 +6,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from pytest_mcpeval.kinds.agent.observability.backends import (
-    Found,
-    Window,
-    headers_from,
-    spans_of,
-    within,
-)
+from pytest_mcpeval.core.sample import to_json
+from pytest_mcpeval.kinds.agent.observability.backends import Found, Window, headers_from, spans_of, within
 from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan
-from pytest_mcpeval.kinds.agent.observability.query_client import (
-    Parameters,
-    QueryClient,
-    base_of,
-    segment,
-)
+from pytest_mcpeval.kinds.agent.observability.query_client import Parameters, QueryClient, base_of, segment
 from pytest_mcpeval.kinds.agent.observability.spans import nanoseconds_of, parsed_time
 from pytest_mcpeval.kinds.agent.spec import PhoenixSource
-from pytest_mcpeval.samples import to_json
 
 PAGE = 1_000
 TRACES_AT_ONCE = 50

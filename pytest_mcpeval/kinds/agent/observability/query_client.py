@@ -10,10 +10,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.retrying import UnavailableError, retried
-from pytest_mcpeval.loading.wording import shortened
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.loading.messages import shortened
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.servers.json_paths import parse_json
+from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     import httpx2

@@ -7,9 +7,9 @@ from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit
 from pytest_mcpeval.kinds.retrieval.retrievers.results import hits_of
-from pytest_mcpeval.kinds.targets.base import AnswerError, Reader, Target
-from pytest_mcpeval.kinds.targets.functions import Signature
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.messages import shown
+from pytest_mcpeval.targets.base import AnswerError, Reader, Target
+from pytest_mcpeval.targets.functions import Signature
 
 SEARCH = Signature("retriever", "search", "query, k", lambda asked: (asked["query"], asked["limit"]), hits_of)
 """A search written in Python takes a query and how many results are wanted."""

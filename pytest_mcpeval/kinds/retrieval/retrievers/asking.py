@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from pytest_mcpeval.gates import names
+from pytest_mcpeval.core.gate import names
 from pytest_mcpeval.kinds.retrieval.rankings import duplicates, foreign
 from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, Retriever
-from pytest_mcpeval.kinds.targets.base import AnswerError
-from pytest_mcpeval.loading.wording import counted, shortened
+from pytest_mcpeval.loading.messages import counted, shortened
+from pytest_mcpeval.targets.base import AnswerError
 
 NAMED = 5
 """So many tools are named in one problem."""

@@ -12,9 +12,9 @@ from pytest_mcpeval.kinds.retrieval.retrievers.base import Retriever
 from pytest_mcpeval.kinds.retrieval.retrievers.embedded import Bm25, Tfidf
 from pytest_mcpeval.kinds.retrieval.retrievers.results import AnswerMap
 from pytest_mcpeval.kinds.retrieval.retrievers.settings import AnswerModel, RetrieverModel
-from pytest_mcpeval.kinds.targets.base import Reader
-from pytest_mcpeval.kinds.targets.making import Connect, Surroundings, make_target
 from pytest_mcpeval.servers.definitions import ServerDefinition
+from pytest_mcpeval.targets.base import Reader
+from pytest_mcpeval.targets.making import Connect, Surroundings, make_target
 
 
 def make_retriever(

@@ -11,10 +11,10 @@ from numbers import Real
 from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit
-from pytest_mcpeval.kinds.targets.base import AnswerError
-from pytest_mcpeval.kinds.targets.values import MISSING, field_of, outline
-from pytest_mcpeval.loading.wording import shown
+from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.servers.json_paths import nodes
+from pytest_mcpeval.targets.base import AnswerError
+from pytest_mcpeval.targets.values import MISSING, field_of, outline
 
 MOST_HITS = 10_000
 """A search that returns more is broken: an endless generator must not take the machine."""

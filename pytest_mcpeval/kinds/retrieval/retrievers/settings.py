@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from pytest_mcpeval.kinds.fields import FileModel, Text, Whole
+from pytest_mcpeval.core.fields import FileModel, Text, Whole
 from pytest_mcpeval.kinds.retrieval.retrievers.results import template_problem
 from pytest_mcpeval.kinds.retrieval.retrievers.texts import LARGEST_WEIGHT, weight_of
-from pytest_mcpeval.kinds.targets.settings import (
+from pytest_mcpeval.servers.json_paths import PathText
+from pytest_mcpeval.targets.settings import (
     WAYS,
     Arguments,
     TargetModel,
@@ -20,7 +21,6 @@ from pytest_mcpeval.kinds.targets.settings import (
     from_text,
     in_full,
 )
-from pytest_mcpeval.servers.json_paths import PathText
 
 _EMBEDDED = ("bm25", "tfidf")
 

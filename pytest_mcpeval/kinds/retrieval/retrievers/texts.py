@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.corpus import CorpusTool
 from pytest_mcpeval.kinds.retrieval.words import words
-from pytest_mcpeval.loading.wording import choice, shown, suggestion
+from pytest_mcpeval.loading.messages import choice, shown, suggestion
 
 _TEXTS = ("title", "description")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")

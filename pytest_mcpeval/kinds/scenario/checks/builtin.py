@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from . import answer, code, groups, json_checks, protocol, results, schemas, syntax, text
+from pytest_mcpeval.kinds.scenario.checks import (
+    answer,
+    code,
+    groups,
+    json_checks,
+    protocol,
+    results,
+    schemas,
+    syntax,
+    text,
+)
+
 from .registry import CheckRegistry
 
 BUILTIN = CheckRegistry(

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
-from pytest_mcpeval.kinds.base import InvalidTest
-from pytest_mcpeval.samples import Check
+from pytest_mcpeval.core.kind import InvalidTest
+from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text.visible import visible
 
 from .builtin import BUILTIN
 from .implied import implied

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_mcpeval.samples import Check
+from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.servers.json_paths import unwrapped
 from pytest_mcpeval.servers.response import Response
 

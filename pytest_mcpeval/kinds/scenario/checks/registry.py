@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from pytest_mcpeval.samples import Check
+from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.servers.response import Response
 
 from .claims import Claim, Combined, decides_nothing, fact

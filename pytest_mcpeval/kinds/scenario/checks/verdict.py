@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_mcpeval.samples import CheckStatus
+from pytest_mcpeval.core.sample import CheckStatus
 
 EXCERPT_CHARACTERS = 80
 

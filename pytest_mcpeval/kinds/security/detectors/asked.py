@@ -8,8 +8,8 @@ from typing import Any
 from pytest_mcpeval.kinds.security.detectors.base import SeenEntry
 from pytest_mcpeval.kinds.security.detectors.settings import ENTRY_FIELDS
 from pytest_mcpeval.kinds.security.verdicts import Verdict, verdict_of
-from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
-from pytest_mcpeval.kinds.targets.functions import Signature
+from pytest_mcpeval.targets.base import AnswerError, Request, Target
+from pytest_mcpeval.targets.functions import Signature
 
 DETECT = Signature("detector", "detect", "entry", lambda asked: (dict(asked),), verdict_of)
 """A detector written in Python takes an entry."""

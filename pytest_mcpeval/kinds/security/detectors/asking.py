@@ -12,7 +12,7 @@ from typing import Any
 from pytest_mcpeval.kinds.security.detectors.base import Detected, Detector
 from pytest_mcpeval.kinds.security.spec import Entry
 from pytest_mcpeval.kinds.security.verdicts import verdict_of
-from pytest_mcpeval.kinds.targets.base import AnswerError
+from pytest_mcpeval.targets.base import AnswerError
 
 
 def ask(detector: Detector, entries: Sequence[Entry]) -> list[Detected]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pytest_mcpeval.kinds.security.verdicts import Verdict
-from pytest_mcpeval.kinds.targets.base import AnswerError
+from pytest_mcpeval.targets.base import AnswerError
 
 SeenEntry = dict[str, Any]
 """What a detector is given of an entry: see `Entry.seen`. Each call has a copy of its own."""

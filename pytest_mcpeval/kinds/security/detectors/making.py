@@ -17,9 +17,9 @@ from pytest_mcpeval.kinds.security.detectors.asked import (
 from pytest_mcpeval.kinds.security.detectors.base import Detector, SeenEntry
 from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel, VerdictFields
 from pytest_mcpeval.kinds.security.verdicts import Verdict, VerdictMap, verdict_of
-from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
-from pytest_mcpeval.kinds.targets.making import Surroundings, make_target
-from pytest_mcpeval.kinds.targets.threads import DaemonThreads, Late
+from pytest_mcpeval.targets.base import AnswerError, Request, Target
+from pytest_mcpeval.targets.making import Surroundings, make_target
+from pytest_mcpeval.targets.threads import DaemonThreads, Late
 
 
 def make_detector(model: DetectorModel, around: Surroundings) -> Detector:

@@ -7,18 +7,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from pytest_mcpeval.kinds.fields import FileModel, FilePath, RelativePath, Text, Whole
-from pytest_mcpeval.kinds.targets.settings import (
-    WAYS,
-    Arguments,
-    TargetModel,
-    ToolModel,
-    UrlModel,
-    in_full,
-    sound,
-)
+from pytest_mcpeval.core.fields import FileModel, FilePath, RelativePath, Text, Whole
 from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.servers.json_paths import PathText
+from pytest_mcpeval.targets.settings import WAYS, Arguments, TargetModel, ToolModel, UrlModel, in_full, sound
 
 _EMBEDDED = ("heuristics",)
 
@@ -42,7 +34,7 @@ class HeuristicsModel(FileModel):
         if not self.without:
             return self
         from pytest_mcpeval.kinds.security.detectors.heuristics import RULES
-        from pytest_mcpeval.loading.wording import choice, shown, suggestion
+        from pytest_mcpeval.loading.messages import choice, shown, suggestion
 
         for name in self.without:
             if name not in RULES:

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.critic.prompt import INSTRUCTIONS
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel
 from pytest_mcpeval.kinds.session.language_model import language_model
-from pytest_mcpeval.kinds.targets.base import AnswerError, Request, Target
-from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, Signature, described
-from pytest_mcpeval.kinds.targets.threads import EventLoop, Late
-from pytest_mcpeval.loading.wording import shown
-from pytest_mcpeval.redaction import redactor
+from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.modules import ImportProblem
 from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, launch
 from pytest_mcpeval.servers.variables import expanded
-from pytest_mcpeval.text import shortened
+from pytest_mcpeval.targets.base import AnswerError, Request, Target
+from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, Signature, described
+from pytest_mcpeval.targets.threads import EventLoop, Late
+from pytest_mcpeval.text.redact import redactor
+from pytest_mcpeval.text.visible import shortened
 
 PLACEHOLDER = "{prompt}"
 _SHOWN_ERRORS = 2_000

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pytest_mcpeval.text import visible
+from pytest_mcpeval.text.visible import visible
 
 Severity = Literal["Critical", "Major", "Minor", "Suggestion"]
 Dimension = Literal["glue_code", "redundant_calls", "response_shape", "parameter_inference", "cross_mcp"]

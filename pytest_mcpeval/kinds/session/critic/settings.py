@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from pytest_mcpeval.kinds.fields import FileModel, FilePath, FixtureName, RelativePath, Seconds, Text, Whole
-from pytest_mcpeval.kinds.targets.settings import Command, FunctionPath
-from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.core.fields import FileModel, FilePath, FixtureName, RelativePath, Seconds, Text, Whole
+from pytest_mcpeval.loading.messages import shown, suggestion
+from pytest_mcpeval.targets.settings import Command, FunctionPath
 
 EMBEDDED = "embedded"
 WAYS = ("python", "fixture", "command", "model", "file")

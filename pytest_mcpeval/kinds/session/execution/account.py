@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.kinds.session.toolbox import Toolbox
-from pytest_mcpeval.samples import Check
 
 
 @dataclass(frozen=True)

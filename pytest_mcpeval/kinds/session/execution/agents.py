@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.kinds.base import TargetError
+from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.session.execution.account import Account, after_failure
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
-from pytest_mcpeval.kinds.targets.base import AnswerError, Request, TargetStartError
-from pytest_mcpeval.kinds.targets.functions import FixtureTarget, PythonTarget, Signature
-from pytest_mcpeval.samples import to_json
+from pytest_mcpeval.targets.base import AnswerError, Request, TargetStartError
+from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, Signature
 
 
 def run_agent(model: AgentModel, task: str, toolbox: Toolbox, fixtures: Mapping[str, Any]) -> Account:

@@ -23,13 +23,13 @@ from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.execution.tool_log import report_log
 from pytest_mcpeval.kinds.session.guard_socket import GuardSocket
 from pytest_mcpeval.kinds.session.toolbox import Toolbox
-from pytest_mcpeval.kinds.targets.base import TargetStartError
-from pytest_mcpeval.kinds.targets.filling import filled
-from pytest_mcpeval.redaction import redactor
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, inherited_environment, launch
 from pytest_mcpeval.servers.variables import expand
+from pytest_mcpeval.targets.base import TargetStartError
+from pytest_mcpeval.targets.filling import filled
+from pytest_mcpeval.text.redact import redactor
 
 TOOL_LOG_VARIABLE = "MCPEVAL_TOOL_LOG"
 

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pytest_mcpeval.core.sample import Check, CheckStatus, to_json
 from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import allows_error
 from pytest_mcpeval.kinds.scenario.placeholders import environment, filled, require_environment, with_values
 from pytest_mcpeval.kinds.scenario.run import evaluated
 from pytest_mcpeval.kinds.session.execution.spec import Step
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
-from pytest_mcpeval.kinds.targets.functions import described
-from pytest_mcpeval.kinds.targets.threads import DaemonThreads, Late
-from pytest_mcpeval.samples import Check, CheckStatus, to_json
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer, nodes
 from pytest_mcpeval.servers.modules import ImportProblem, imported
 from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval.targets.functions import described
+from pytest_mcpeval.targets.threads import DaemonThreads, Late
 
 
 class _Stop(Exception):  # noqa: N818 (names what happens)

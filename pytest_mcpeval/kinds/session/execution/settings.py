@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, model_validator
 
-from pytest_mcpeval.kinds.fields import FileModel, FilePath, FixtureName, RelativePath, Seconds, Text
+from pytest_mcpeval.core.fields import FileModel, FilePath, FixtureName, RelativePath, Seconds, Text
 from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
 from pytest_mcpeval.kinds.session.records import MCP_PREFIX, is_reserved
-from pytest_mcpeval.kinds.targets.settings import Command, Environment, FunctionPath
-from pytest_mcpeval.loading.wording import shown, suggestion
+from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.servers.json_paths import PathText
+from pytest_mcpeval.targets.settings import Command, Environment, FunctionPath
 
 WAYS = ("python", "fixture", "command", "model")
 

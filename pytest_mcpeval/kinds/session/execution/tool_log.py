@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.kinds.session.guard_socket import SERVER_NAME
 from pytest_mcpeval.kinds.session.records import MCP_PREFIX, mcp_tool
 from pytest_mcpeval.kinds.session.redaction import redacted_text
 from pytest_mcpeval.kinds.session.result_shape import shape_of
 from pytest_mcpeval.kinds.session.toolbox import Toolbox
-from pytest_mcpeval.loading.wording import shown
-from pytest_mcpeval.samples import Check
-from pytest_mcpeval.text import shortened
+from pytest_mcpeval.loading.messages import shown
+from pytest_mcpeval.text.visible import shortened
 
 _LONGEST_LOG = 16 * 1024 * 1024
 _LONGEST_ERROR = 60

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from pytest_mcpeval.kinds.security.detectors.heuristics.rule import Finding
 from pytest_mcpeval.kinds.security.detectors.texts import texts_of
-from pytest_mcpeval.loading.wording import shortened
-from pytest_mcpeval.text import invisible_spans, revealed
+from pytest_mcpeval.loading.messages import shortened
+from pytest_mcpeval.text.visible import invisible_spans, revealed
 
 _OVERRIDE = re.compile("[\u202d\u202e][^\u202c\n]{3,}")
 _FLAG_OR_TAGS = re.compile("\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f|([\U000e0020-\U000e007f]{2,})")

@@ -1,0 +1,131 @@
+"""Cases, the rows of data files, their ids, and the batches of them that items hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+from pytest_mcpeval.core.fields import CASE_ID_PATTERN, LONGEST_ID
+from pytest_mcpeval.loading import Document, Problem
+from pytest_mcpeval.loading.messages import shown
+
+SpecT = TypeVar("SpecT")
+
+
+@dataclass(frozen=True)
+class SkipIfEnv:
+    """Skip a case when an environment variable is set (or, with ``when="unset"``, is not)."""
+
+    name: str
+    reason: str
+    when: Literal["set", "unset"] = "set"
+
+
+@dataclass(frozen=True)
+class CaseMarks:
+    """What ``marks:`` of a case or suite says; every reason is a sentence for people."""
+
+    skip: str | None = None
+    xfail: str | None = None
+    xfail_strict: bool = True
+    skipif_env: tuple[SkipIfEnv, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case(Generic[SpecT]):
+    """One row of a data file: one pytest item, or with ``batch: N`` a part of one.
+
+    ``keys`` is the path of the row in the document, ``traits`` the groups it belongs to in tables and ``-m``
+    expressions. ``make_spec`` makes what its kind needs to run it, when it is first needed: a process that
+    collects many cases may run few of them.
+    """
+
+    id: str
+    line: int
+    keys: tuple[str | int, ...]
+    make_spec: Callable[[], SpecT]
+    traits: Mapping[str, Any] = field(default_factory=dict)
+    marks: CaseMarks = CaseMarks()
+    fixtures: tuple[str, ...] = ()
+    may_prefetch: bool = False
+
+    @cached_property
+    def spec(self) -> SpecT:
+        """What its kind needs to run it."""
+        return self.make_spec()
+
+
+def id_problems(document: Document, rows: Iterable[tuple[str, tuple[str | int, ...]]]) -> Iterator[Problem]:
+    """What is wrong with the ids of rows of a document, each given with the path of its row.
+
+    An id is part of node ids, options and names of files, and answers are kept under it: it has no other
+    characters than `CASE_ID_PATTERN` allows, and no other case has it.
+    """
+    first: dict[str, tuple[str | int, ...]] = {}
+    for name, keys in rows:
+        if not isinstance(name, str) or not re.fullmatch(CASE_ID_PATTERN, name):
+            message = f"the id {shown(name)} is not allowed: expected a text that matches {CASE_ID_PATTERN}"
+            yield document.problem(*keys, "id", message=message)
+        elif name in first:
+            line = document.line(*first[name])
+            message = f"duplicate id {name!r}: first used on line {line}; rename one"
+            yield document.problem(*keys, "id", message=message)
+        else:
+            first[name] = keys
+
+
+@dataclass(frozen=True)
+class Batch(Generic[SpecT]):
+    """The cases that one item holds. ``name`` is that of the item."""
+
+    name: str
+    cases: tuple[Case[SpecT], ...]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the cases."""
+        return [case.id for case in self.cases]
+
+
+def batches(cases: Sequence[Case[SpecT]], size: int) -> Iterator[Batch[SpecT]]:
+    """Neighbouring cases, up to ``size`` of them together; one with marks of its own stays alone.
+
+    A batch of one has the id of its case for a name, a larger one ``<first>-to-<last>``: unlike any other
+    name, and no longer than an id may be. (Dots between them pytest would show as colons.)
+    """
+    taken = {case.id for case in cases}
+    for group in _groups(cases, size):
+        name = group[0].id
+        if len(group) > 1:
+            name = _batch_name(name, group[-1].id, taken)
+            taken.add(name)
+        yield Batch(name, tuple(group))
+
+
+def _groups(cases: Sequence[Case[SpecT]], size: int) -> Iterator[list[Case[SpecT]]]:
+    group: list[Case[SpecT]] = []
+    for case in cases:
+        if group and (len(group) == size or not _go_together(group[-1], case)):
+            yield group
+            group = []
+        group.append(case)
+    if group:
+        yield group
+
+
+def _go_together(one: Case[Any], other: Case[Any]) -> bool:
+    return one.marks == other.marks == CaseMarks() and one.fixtures == other.fixtures
+
+
+def _batch_name(first: str, last: str, taken: Collection[str]) -> str:
+    name = f"{first}-to-{last}"
+    if len(name) > LONGEST_ID:
+        name = f"{first[:33]}-to-{last[-33:]}"
+    number = 2
+    chosen = name
+    while chosen in taken:
+        chosen, number = f"{name[:70]}-{number}", number + 1
+    return chosen

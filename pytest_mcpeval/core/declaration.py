@@ -1,0 +1,79 @@
+"""How documents of a kind look: all that is needed of a kind before there is a document of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.core.evaluation import Evaluation
+    from pytest_mcpeval.core.kind import Suite
+    from pytest_mcpeval.core.option import CommandLine, Option
+    from pytest_mcpeval.loading import Document
+
+DocumentRole = Literal["suite", "support"]
+"""A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A report of a kind's own: the file, the option that asked for it, and what makes its text."""
+
+    path: Path
+    option: str
+    text: Callable[[Evaluation], str]
+
+
+class KindDeclaration(ABC):
+    """What the documents of one kind are recognised by."""
+
+    name: ClassVar[str]
+    file_description: ClassVar[str]
+    """One line for people: how a document of this kind looks, such as ``a `tests:` list (scenario)``."""
+    file_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
+    file_names: ClassVar[tuple[str, ...]] = ()
+    """Patterns of names: a document of no known shape that has such a name is of this kind."""
+
+    option_table: ClassVar[tuple[Option, ...]] = ()
+    """Its options of the command line. A kind of an installed plugin declares them to pytest itself."""
+
+    def options(self, command_line: CommandLine) -> Any:
+        """What the command line says to this kind: frozen data, the same in all processes of a run.
+
+        Raises:
+            ValueError: Options do not go together; the text is for people.
+        """
+        return None
+
+    def decided(self, options: Any) -> Mapping[str, Any]:
+        """What of `options` the first process of a run decides for all of them, as JSON data."""
+        return {}
+
+    def overrides(self, options: Any) -> Mapping[str, Any]:
+        """Settings that the command line says: they win over those of all files."""
+        return {}
+
+    def collected_session(  # noqa: B027 - most kinds need nothing
+        self, options: Any, suites: Sequence[Suite[Any]], selected: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Called when all files are collected; ``selected`` maps keys of suites to their selected cases.
+
+        Raises:
+            ValueError: The options do not fit what was collected; the text is for people.
+        """
+
+    def report_files(self, options: Any) -> Sequence[ReportFile]:
+        """Reports of its own that options ask for, written when a session ends."""
+        return ()
+
+    @abstractmethod
+    def detect(self, data: Any) -> DocumentRole | None:
+        """Whether a document has this kind's shape."""
+
+    def is_read_by_another(self, document: Document, root: Path) -> bool:
+        """Whether a document of this kind's shape is part of another data file's suite, and none itself."""
+        return False

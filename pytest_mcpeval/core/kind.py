@@ -1,0 +1,369 @@
+"""What every kind of evaluation offers: one object with typed methods, and the suites and cases it loads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from pytest_mcpeval.core.baseline import is_baseline
+from pytest_mcpeval.core.case import Batch, Case, CaseMarks, SkipIfEnv, batches, id_problems
+from pytest_mcpeval.core.declaration import KindDeclaration
+from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.repeating import changed, number_of_runs, of_each_run, standard_deviations
+from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.loading.document import value_at
+from pytest_mcpeval.text.visible import indented
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from pytest_mcpeval.core.charts import Chart
+    from pytest_mcpeval.core.run_context import RunContext
+    from pytest_mcpeval.core.tables import Table
+    from pytest_mcpeval.loading import Document
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+
+__all__ = ["Case", "CaseMarks", "Kind", "Place", "SettingsFile", "SkipIfEnv", "Suite", "TargetError"]
+
+SpecT = TypeVar("SpecT")
+
+SHOWN_LINES = 7
+"""Of a case, in the text on its failure."""
+
+
+@dataclass(frozen=True)
+class Suite(Generic[SpecT]):
+    """One data file, loaded: its cases, its effective settings and the servers it may talk to.
+
+    ``key`` is the path relative to the root directory with forward slashes. Up to ``concurrency`` calls are
+    in flight at once, one item holds up to ``batch`` cases, and each case is asked ``runs`` times. The cases
+    of a ``stateful`` suite build on each other: they run in order, in one process, and are repeated together.
+    ``warnings`` are told when it is collected. ``origin`` is ``path:line`` of the setting that names what is
+    evaluated, where there is one.
+
+    Raises:
+        DataFileError: It has no case, or an id is not allowed or that of two cases: whatever kind made it.
+    """
+
+    key: str
+    kind: str
+    document: Document
+    cases: tuple[Case[SpecT], ...]
+    settings: Any
+    servers: Mapping[str, ServerDefinition] = field(default_factory=dict)
+    concurrency: int = 1
+    batch: int = 1
+    runs: int = 1
+    stateful: bool = False
+    warnings: tuple[str, ...] = ()
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        problems = [*id_problems(self.document, ((case.id, case.keys) for case in self.cases))]
+        if not self.cases:
+            problems = [self.document.problem(message="has no case: there is nothing to ask")]
+        if problems:
+            raise DataFileError(problems)
+
+    @property
+    def path(self) -> Path:
+        """The data file."""
+        return self.document.path
+
+    def row_of(self, case: Case[SpecT]) -> Any:
+        """A case as it is written in the file."""
+        return value_at(self.document.data, case.keys)
+
+    def origin_of(self, case: Case[SpecT]) -> str:
+        """``path:line`` of what names the target of a case; empty if nothing does."""
+        return self.origin
+
+    @cached_property
+    def batches(self) -> tuple[Batch[SpecT], ...]:
+        """The cases as they are put together in items, in the order of the file."""
+        return tuple(batches(self.cases, self.batch))
+
+    def batch_of(self, case: Case[SpecT]) -> Batch[SpecT]:
+        """The batch that holds a case."""
+        return self._batch_of[case.id]
+
+    @cached_property
+    def _batch_of(self) -> Mapping[str, Batch[SpecT]]:
+        return {case.id: batch for batch in self.batches for case in batch.cases}
+
+    def place_of(self, case: Case[SpecT]) -> list[str]:
+        """Where a case stands, for people: ``file:line`` and its first lines; empty for a lost file."""
+        number = bisect_right(self._lines, case.line)
+        following = self._lines[number] if number < len(self._lines) else case.line + SHOWN_LINES
+        after = min(SHOWN_LINES, following - case.line) - 1
+        row = self.row_of(case)
+        name = str(row.get("id") or case.id) if isinstance(row, dict) else case.id
+        excerpt = self.document.excerpt(case.line, before=0, after=after, near=name)
+        return [f"{self.key}:{case.line}", indented(excerpt, "  ")] if excerpt else []
+
+    @cached_property
+    def _lines(self) -> Sequence[int]:
+        return sorted({case.line for case in self.cases})
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a document was found, and what applies there: the merged settings of its kind, and the servers.
+
+    ``origins`` says where a setting comes from, as ``path:line`` of the ``mcpeval.yaml``. ``overrides`` are
+    settings of the command line, which win over those of all files.
+    """
+
+    key: str
+    settings: Any
+    servers: Mapping[str, ServerDefinition]
+    origins: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """A ``mcpeval.yaml`` whose entries of a kind are cases themselves.
+
+    ``entries`` are the line of the kind's `Kind.settings_key` and the settings of each such entry.
+    """
+
+    key: str
+    document: Document
+    servers: Mapping[str, ServerDefinition]
+    entries: Sequence[tuple[int, Mapping[str, Any]]]
+
+
+class TargetError(Exception):
+    """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people.
+
+    ``cause`` identifies what keeps several cases from being asked: such an error is shown once. It is empty
+    where one case is concerned.
+    """
+
+    def __init__(self, *args: object, cause: str = "") -> None:
+        super().__init__(*args)
+        self.cause = cause
+
+
+class InvalidTest(Exception):  # noqa: N818 - reads as what happened
+    """A test in Python is written so that it judges nothing, or not what it says. Its text is for people."""
+
+
+class Kind(KindDeclaration, Generic[SpecT]):
+    """A family of suites. File → case → sample → metrics → gates → tables, one method for each step."""
+
+    settings_model: ClassVar[type[BaseModel]]
+    """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
+    settings_key: ClassVar[str | None] = None
+    """A key that makes an entry in ``mcpeval.yaml`` cases of its own: it is no setting of data files then."""
+    hides_items: ClassVar[bool] = False
+    """Whether the environment variable in which pytest names the item that runs says nothing meanwhile."""
+    uses_servers: ClassVar[bool] = True
+    """Whether its suites may talk to servers; what is wrong with ``.mcp.json`` does not touch others."""
+    asks_once: ClassVar[bool] = False
+    """Whether its cases are asked once, whatever ``--mcpeval-runs`` says: they leave files of one run."""
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
+    """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
+
+    def is_divisible(self, suite: Suite[SpecT]) -> bool:
+        """Whether the cases of a suite can run in several shards: they do not build on each other."""
+        return not suite.stateful
+
+    @abstractmethod
+    def load(self, document: Document, place: Place) -> Suite[SpecT]:
+        """The suite in a document.
+
+        Raises:
+            DataFileError: With every problem of the file.
+        """
+
+    def collected(self, suite: Suite[SpecT]) -> None:
+        """Look, where cases become items, at what a file needs besides: modules that cannot be imported.
+
+        Raises:
+            DataFileError: With every problem.
+        """
+
+    def settings_suite(self, file: SettingsFile) -> Suite[Any] | None:
+        """The suite of the entries that have `settings_key`; only called when there are any.
+
+        Raises:
+            DataFileError: With every problem of the entries.
+        """
+        return None
+
+    def described(self, suite: Suite[SpecT]) -> str:
+        """What is in a suite, in a few words, such as ``12 cases (scenario)``."""
+        count = len(suite.cases)
+        return f"{count} {'case' if count == 1 else 'cases'} ({self.name})"
+
+    @abstractmethod
+    def prepare(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> None:
+        """Make the target ready, in the item's set-up; what is raised here is an error, not a failure."""
+
+    @abstractmethod
+    def ask(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> Any:
+        """Get the target's answers to a case. May be called on another thread, ahead of the item."""
+
+    @abstractmethod
+    def judge(self, suite: Suite[SpecT], case: Case[SpecT], answers: Any, context: RunContext) -> Sample:
+        """Evaluate every check of a case on what `ask` returned."""
+
+    def asked_of(self, suite: Suite[SpecT], case: Case[SpecT]) -> Mapping[str, Any]:
+        """What is measured of a case that brought no answer: what metrics need to count it at its worst."""
+        return {}
+
+    def start_over(self, suite: Suite[SpecT], context: RunContext) -> None:
+        """Before a further run of a stateful suite: leave nothing of the run before."""
+
+    def must_ask_again(self, answers: Any) -> bool:
+        """Whether answers got ahead of their turn may be a neighbour's harm, such as a crashed server."""
+        return False
+
+    @abstractmethod
+    def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:
+        """The text shown for a case that did not pass: checks, arguments, answer, excerpt of the file."""
+
+    def attachments(self, sample: Sample) -> list[Table]:
+        """What a person may want to see of a case beside its checks, the same in every run."""
+        return []
+
+    @abstractmethod
+    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """Metrics over samples; deterministic, plain JSON data. Times belong in `measure_run`.
+
+        The samples of cases that were asked several times hold those of each run: what counts of such a case
+        is its mean over the runs, and metrics are made from the means.
+        """
+
+    def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The metrics of which the spread over runs is told: all of them."""
+        return metrics
+
+    def result_of(self, sample: Sample) -> object:
+        """What has to be the same in every run of a case, so that it counts as unchanged between them."""
+        return sample.outcome, [check.status for check in sample.checks]
+
+    def measure_over_runs(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What `measure` says, and of cases asked several times how it varied.
+
+        Then ``runs`` is how many times, ``standard_deviation`` the sample standard deviation of each varying
+        metric over the runs, ``changed`` the cases whose result was not the same in all of them, and
+        ``changed_share`` their share.
+        """
+        found = self.measure(samples)
+        count = number_of_runs(samples)
+        if count == 1:
+            return found
+        each = [self.varying(self.measure(run)) for run in of_each_run(samples)]
+        unsteady = changed(samples, self.result_of)
+        return {
+            **found,
+            "runs": count,
+            "standard_deviation": standard_deviations(each),
+            "changed": unsteady,
+            "changed_share": len(unsteady) / len(samples),
+        }
+
+    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What differs from run to run (times, verbatim answers), kept apart under ``run`` in reports."""
+        return {}
+
+    def totals(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What is told of all suites of the kind together: here, how many cases ended how."""
+        return {"total": len(samples), **Counter(sorted(sample.outcome for sample in samples))}
+
+    def totals_of_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What of the totals differs from run to run: times."""
+        return {}
+
+    @abstractmethod
+    def gates(self, suite: Suite[SpecT], samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
+        """The gates of a suite, judged on samples of all its cases.
+
+        With ``blessing``, a new baseline is being made: gates that compare with the old one are left out.
+
+        Raises:
+            DataFileError: The committed baseline cannot be read or does not fit the suite.
+        """
+
+    def gate_names(self, suite: Suite[SpecT]) -> list[str]:
+        """The names of the gates a suite has, known without samples."""
+        return []
+
+    def cases_of_gate(self, suite: Suite[SpecT], gate: str) -> frozenset[str] | None:
+        """The cases that a gate is judged on: only what is missing of those fails it. None for all."""
+        return None
+
+    def decides(self, suite: Suite[SpecT], gate: str, sample: Sample) -> bool:
+        """Whether a gate takes a wrong case into account, so that the case is tolerated once it is judged."""
+        return True
+
+    def leaves_to_no_gate(self, suite: Suite[SpecT], gate: str, sample: Sample) -> bool:
+        """Whether a gate judges the same target and does not look at such a case.
+
+        Where it was evaluated and no gate that looks at the case is set, the case is for information only.
+        """
+        return False
+
+    def baseline(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
+        """Where the suite's baseline is committed, and its new content; None when it has none."""
+        return None
+
+    def check_baseline(self, suite: Suite[SpecT]) -> None:
+        """Read what a suite is compared with, where it is there, as the gates of a run do.
+
+        Raises:
+            DataFileError: The suite cannot be compared with it.
+        """
+
+    def is_baseline(self, data: Any) -> bool:
+        """Whether a document is a baseline that this kind reads, so that a new one may take its place."""
+        return is_baseline(data)
+
+    def compare(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> dict[str, Any]:
+        """What changed against the suite's baseline, as plain data; empty without one to compare with.
+
+        Only called with samples of all its cases.
+
+        Raises:
+            DataFileError: The committed baseline cannot be read or does not fit the suite.
+        """
+        return {}
+
+    def session_header(self, suites: Sequence[Suite[SpecT]]) -> str:
+        """A line on how the selected suites of this kind will be run; empty for none."""
+        return ""
+
+    def finalize(
+        self, suite: Suite[SpecT], samples: Sequence[Sample], *, others_failed: Sequence[str] = ()
+    ) -> list[str]:
+        """Write what belongs to the run of a suite as a whole; sentences on what was written, and where.
+
+        Called once, when the session ends, with the samples of the cases that ran. ``others_failed`` are what
+        failed besides cases: node ids of tests, and of cases whose tear-down failed.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        return []
+
+    @abstractmethod
+    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
+        """The tables of this kind over all suites of the session (suite key → samples)."""
+
+    def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
+        """The charts of this kind over all suites of the session (suite key → samples), for html."""
+        return []
+
+    def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+        """The tables on what changed since the baselines (suite key → what `compare` found)."""
+        return []

@@ -1,0 +1,83 @@
+"""Options of the command line as data. Imported in every session, so it imports next to nothing."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option, as ``argparse`` takes it. One with neither ``metavar`` nor ``choices`` is a flag.
+
+    With ``changes_measure``, the shards of a run must agree on it: it changes what is measured, or what gates
+    compare with. One that ``is_path`` is relative to the directory where the command was given.
+    """
+
+    name: str
+    help: str
+    metavar: str | None = None
+    type: Callable[[str], Any] | None = None
+    choices: tuple[str, ...] | None = None
+    is_repeatable: bool = False
+    changes_measure: bool = False
+    is_path: bool = False
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it takes no value."""
+        return self.metavar is None
+
+    @property
+    def dest(self) -> str:
+        """Its name among the values of the command line."""
+        return self.name.removeprefix("--").replace("-", "_")
+
+    def attributes(self) -> dict[str, Any]:
+        """What ``argparse`` takes besides the name."""
+        if self.is_flag:
+            return {"action": "store_true", "help": self.help}
+        found = {"metavar": self.metavar, "type": self.type, "choices": self.choices, "help": self.help}
+        repeated: dict[str, Any] = {"action": "append", "default": []} if self.is_repeatable else {}
+        return {**repeated, **{key: value for key, value in found.items() if value is not None}}
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What the command line says to a kind, in one process of a run.
+
+    ``directory`` is where the command was given; ``value`` returns that of an option by its `Option.dest`.
+    ``decided`` is what the first process of the run decided for all (see `KindDeclaration.decided`).
+    """
+
+    root: Path
+    directory: Path
+    value: Callable[[str], Any]
+    decided: Mapping[str, Any] = field(default_factory=dict)
+
+
+def natural(text: str) -> int:
+    """The whole number from 0 that a text stands for.
+
+    Raises:
+        ArgumentTypeError: It is none.
+    """
+    return _whole_number(text, 0)
+
+
+def positive(text: str) -> int:
+    """The whole number from 1 that a text stands for.
+
+    Raises:
+        ArgumentTypeError: It is none.
+    """
+    return _whole_number(text, 1)
+
+
+def _whole_number(text: str, least: Literal[0, 1]) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise ArgumentTypeError(f"expected a whole number from {least}, found {text!r}")
+    return int(text)

@@ -1,0 +1,72 @@
+"""How golden sets look, and the files they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
+from pytest_mcpeval.core.option import CommandLine, Option
+from pytest_mcpeval.kinds.retrieval.definitions import METRICS
+
+
+class RetrievalDeclaration(KindDeclaration):
+    """Golden sets: queries, each with the tools that a search ought to find."""
+
+    name = "retrieval"
+    file_description = "a `queries:` list (retrieval)"
+    file_keys = ("queries",)
+    option_table = (
+        Option(
+            "--mcpeval-retriever",
+            "the search that retrieval suites evaluate instead of their own: bm25, tfidf, "
+            "python:pkg.mod:search, fixture:NAME, command:PROGRAM, or a JSON mapping as in mcpeval.yaml",
+            metavar="RETRIEVER",
+            changes_measure=True,
+        ),
+    )
+
+    def options(self, command_line: CommandLine) -> Mapping[str, Any]:
+        """The settings that options say."""
+        text = command_line.value("mcpeval_retriever")
+        if text is None:
+            return {}
+        if command_line.value("mcpeval_bless"):
+            raise ValueError(
+                "--mcpeval-bless with --mcpeval-retriever would commit the numbers of another search: "
+                "name the retriever in mcpeval.yaml, then bless"
+            )
+        from pytest_mcpeval.kinds.retrieval.retrievers import retriever_from_text
+
+        try:
+            return {"retriever": retriever_from_text(text, command_line.directory)}
+        except ValueError as error:
+            raise ValueError(f"--mcpeval-retriever: {error}") from None
+
+    def overrides(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The search."""
+        return options
+
+    def detect(self, data: Any) -> DocumentRole | None:
+        """A mapping with ``queries``; a corpus of tools and a baseline of metrics are support files."""
+        if not isinstance(data, dict):
+            return None
+        if "queries" in data:
+            return "suite"
+        return "support" if is_flat_baseline(data) or _is_corpus(data) else None
+
+
+def is_flat_baseline(data: object) -> bool:
+    """Whether a document is a baseline of a set's metrics alone."""
+    if not isinstance(data, dict) or data.get("kind") == "baseline":
+        return False
+    return (
+        "recall_at" in data
+        or "hit_at" in data
+        or any(type(data.get(name)) in (int, float) for name in METRICS)
+    )
+
+
+def _is_corpus(data: Mapping[str, Any]) -> bool:
+    rows = data.get("tools")
+    return isinstance(rows, list) and all(isinstance(row, dict) and "tool_id" in row for row in rows[:1])

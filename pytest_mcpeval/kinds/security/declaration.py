@@ -1,0 +1,60 @@
+"""How labelled corpora look, and the files they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration, ReportFile
+from pytest_mcpeval.core.option import CommandLine, Option
+
+SARIF = "--mcpeval-sarif"
+
+_OF_CORPORA = {"label", "provenance"}
+
+
+class SecurityDeclaration(KindDeclaration):
+    """Labelled corpora: tool descriptions that a detector ought to flag, or ought not to."""
+
+    name = "security"
+    file_description = "an `entries:` list (security)"
+    file_keys = ("entries",)
+    option_table = (
+        Option(
+            SARIF,
+            "write what was found in scanned servers (`security: [{scan: …}]`) into FILE, as SARIF 2.1.0",
+            metavar="FILE",
+        ),
+    )
+
+    def options(self, command_line: CommandLine) -> Path | None:
+        """The file for what scans find."""
+        name = command_line.value("mcpeval_sarif")
+        return command_line.directory / name if name else None
+
+    def report_files(self, options: Path | None) -> Sequence[ReportFile]:
+        """What scans find, as SARIF."""
+        if options is None:
+            return ()
+        from pytest_mcpeval.kinds.security.sarif import sarif
+
+        return (ReportFile(options, SARIF, sarif),)
+
+    def detect(self, data: Any) -> DocumentRole | None:
+        """A mapping with ``entries``; recorded verdicts are a support file."""
+        if not isinstance(data, dict) or "entries" not in data:
+            return None
+        return "support" if _is_recorded(data) else "suite"
+
+
+def _is_recorded(data: object) -> bool:
+    """Whether a document holds recorded verdicts, and nothing that only a corpus has.
+
+    A corpus that passed for them would not be run, and nobody would be told.
+    """
+    if not isinstance(data, Mapping) or not isinstance(data.get("detectors"), list):
+        return False
+    entries = data.get("entries")
+    rows = [row for row in entries if isinstance(row, Mapping)] if isinstance(entries, list) else []
+    return any("verdicts" in row for row in rows) and not any(row.keys() >= _OF_CORPORA for row in rows)

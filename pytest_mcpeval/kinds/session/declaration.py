@@ -1,0 +1,52 @@
+"""How session files look, and the lists of scenarios they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
+from pytest_mcpeval.kinds.session.command_line import OPTIONS, options_of
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.core.option import CommandLine
+    from pytest_mcpeval.kinds.session.options import SessionOptions
+    from pytest_mcpeval.loading import Document
+
+
+class SessionDeclaration(KindDeclaration):
+    """Evaluations: scenarios that an agent carries out with the attached servers, and a critic's report."""
+
+    name = "session"
+    file_description = "a `scenarios:` list (session)"
+    file_keys = ("scenarios", "dispositions")
+    option_table = OPTIONS
+
+    def options(self, command_line: CommandLine) -> SessionOptions:
+        """How evaluations are named and begun."""
+        return options_of(command_line)
+
+    def decided(self, options: SessionOptions) -> Mapping[str, Any]:
+        """All of them: an evaluation has one name, and one process that claims it."""
+        return asdict(options)
+
+    def overrides(self, options: SessionOptions) -> Mapping[str, Any]:
+        """The budgets."""
+        return options.budgets
+
+    def detect(self, data: Any) -> DocumentRole | None:
+        """A mapping with ``scenarios``, or a list of mappings with a ``description`` and nothing to call."""
+        if isinstance(data, dict):
+            return "suite" if "scenarios" in data else None
+        rows = data if isinstance(data, list) else []
+        known = {"description", "targets_mcps", "targetsMcps"}
+        fitting = [isinstance(row, dict) and "description" in row and row.keys() <= known for row in rows]
+        return "suite" if fitting and all(fitting) else None
+
+    def is_read_by_another(self, document: Document, root: Path) -> bool:
+        """Whether it is the list of scenarios that a session file names."""
+        from pytest_mcpeval.kinds.session.named_files import is_named_by_a_session
+
+        return isinstance(document.data, list) and is_named_by_a_session(document.path, root)

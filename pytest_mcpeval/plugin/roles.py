@@ -1,0 +1,132 @@
+"""The parts a process can play: serial (everything), controller (judges), worker (runs items)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from pytest_mcpeval.browser.announcing import keep_standard_error
+from pytest_mcpeval.config.settings import DECIDED, settings_from
+from pytest_mcpeval.core.judging import told
+from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.plugin.collection import DataFileCollectors
+from pytest_mcpeval.plugin.executing import Executor, runs_whole_files
+from pytest_mcpeval.plugin.prefetch_policy import SetUpsOfTheProject
+from pytest_mcpeval.plugin.runtime import Runtime
+from pytest_mcpeval.plugin.selection import Selector
+from pytest_mcpeval.plugin.session_end import Reporter, VerdictLine
+from pytest_mcpeval.plugin.stateful import DistributionOfStatefulSuites, OrderOfStatefulSuites
+from pytest_mcpeval.python_tests.fixtures import context_key
+from pytest_mcpeval.python_tests.judging import PythonCases
+from pytest_mcpeval.reports import redacted
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+Role = Literal["serial", "controller", "worker"]
+
+
+def role_of(config: pytest.Config) -> Role:
+    """The part this process plays."""
+    if hasattr(config, "workerinput"):
+        return "worker"
+    distributed = config.getoption("dist", "no") != "no" and not config.option.collectonly
+    return "controller" if distributed else "serial"
+
+
+def take_part(config: pytest.Config) -> None:
+    """Register what this process needs for its part.
+
+    Raises:
+        pytest.UsageError: A hook registered a kind or check whose name is taken.
+    """
+    role = role_of(config)
+    runtime = _runtime(config)
+    config.add_cleanup(keep_standard_error())
+    config.stash[context_key] = runtime
+    _add_datasets_to_testpaths(config, runtime)
+    if role != "controller":
+        config.pluginmanager.register(DataFileCollectors(runtime, config), "mcpeval-collectors")
+        set_ups = SetUpsOfTheProject(config.pluginmanager)
+        config.pluginmanager.register(set_ups, "mcpeval-set-ups")
+        whole_files = runs_whole_files(config)
+        executor = Executor(runtime, set_ups, whole_files=whole_files, is_worker=role == "worker")
+        config.pluginmanager.register(executor, "mcpeval-executor")
+        config.pluginmanager.register(OrderOfStatefulSuites(), "mcpeval-stateful")
+        selector = Selector(runtime.settings, is_worker=role == "worker")
+        config.pluginmanager.register(selector, "mcpeval-selector")
+        config.pluginmanager.register(PythonCases(runtime), "mcpeval-python-cases")
+    config.pluginmanager.register(redacted, "mcpeval-redacted")
+    if role != "worker":
+        reporter = Reporter(runtime, config)
+        config.pluginmanager.register(reporter, "mcpeval-reporter")
+        config.pluginmanager.register(VerdictLine(reporter), "mcpeval-verdict")
+        _register_html(config, reporter)
+    if role == "controller":
+        notes = WorkerNotes(config.getoption("dist"), runtime)
+        config.pluginmanager.register(notes, "mcpeval-worker-notes")
+        config.pluginmanager.register(DistributionOfStatefulSuites(runtime), "mcpeval-stateful")
+
+
+def _runtime(config: pytest.Config) -> Runtime:
+    try:
+        checks = BUILTIN.with_types(_flat(config.hook.pytest_mcpeval_checks()))
+        kinds = Kinds(checks, _flat(config.hook.pytest_mcpeval_kinds()))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    except Exception as error:
+        raise pytest.UsageError(f"a pytest_mcpeval_ hook raised {told(error)}") from None
+    return Runtime(settings_from(config, [*kinds.declarations.values()]), kinds)
+
+
+def _flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
+    found = list(lists)
+    if not all(isinstance(entries, (list, tuple, set)) for entries in found):
+        raise ValueError("a pytest_mcpeval_ hook returned something else than a list")
+    return [entry for entries in found for entry in entries]
+
+
+def _add_datasets_to_testpaths(config: pytest.Config, runtime: Runtime) -> None:
+    """Without paths on the command line, the dataset directories are meant too.
+
+    In a directory below the root directory, only what lies there is.
+    """
+    sources = pytest.Config.ArgsSource
+    everything = config.rootpath.is_relative_to(config.invocation_params.dir)
+    if config.args_source is sources.ARGS or not everything:
+        return
+    listed = {(config.invocation_params.dir / path).resolve() for path in config.args}
+    for directory in runtime.settings.datasets:
+        found = directory.resolve()
+        if directory.is_dir() and listed.isdisjoint(
+            (found,) if config.args_source is sources.TESTPATHS else (found, *found.parents)
+        ):
+            config.args.append(str(directory))
+
+
+def _register_html(config: pytest.Config, reporter: Reporter) -> None:
+    if config.pluginmanager.hasplugin("html"):
+        from pytest_mcpeval.reports.html import HtmlReport
+
+        config.pluginmanager.register(
+            HtmlReport(reporter.runtime.kinds, lambda: reporter.evaluation), "mcpeval-html"
+        )
+
+
+class WorkerNotes:
+    """Tells workers what only the controller knows."""
+
+    def __init__(self, distribution: str, runtime: Runtime) -> None:
+        self._distribution = distribution
+        shapes = runtime.kinds.declarations.values()
+        self._decided = json.dumps({one.name: one.decided(runtime.options(one.name)) for one in shapes})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        """How items are distributed decides how far one may call ahead; folders of a run have one name."""
+        node.workerinput["mcpeval_distribution"] = self._distribution
+        node.workerinput[DECIDED] = self._decided

@@ -1,0 +1,455 @@
+"""The side of a session that gathers, judges and reports: a serial run, or the controller of workers."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from pytest_mcpeval.config.settings import ONLY_SHOWING
+from pytest_mcpeval.core.baseline import write_atomically
+from pytest_mcpeval.core.declaration import ReportFile
+from pytest_mcpeval.core.evaluation import Evaluation, SessionState
+from pytest_mcpeval.core.gate import GateResult, Verdict, gate_nodeid
+from pytest_mcpeval.core.judging import told
+from pytest_mcpeval.core.kind import Suite
+from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, Sample
+from pytest_mcpeval.core.sample_store import SampleStore, selections_to_json
+from pytest_mcpeval.loading.messages import counted
+from pytest_mcpeval.plugin.executing import LABEL_ATTRIBUTE, OUTCOME_ATTRIBUTE, SELECTIONS_ATTRIBUTE
+from pytest_mcpeval.plugin.items import CaseItem
+from pytest_mcpeval.plugin.left_out import look_alikes, where_data_files_are
+from pytest_mcpeval.plugin.runtime import Runtime
+from pytest_mcpeval.reports import terminal
+from pytest_mcpeval.reports.failure import FailureText
+from pytest_mcpeval.reports.redacted import redact
+from pytest_mcpeval.reports.shard import SHARD_FILE
+from pytest_mcpeval.text.visible import visible
+
+GATE_ATTRIBUTE = "mcpeval_gate"
+
+NOT_ASKED = "not_asked"
+"""What stands for the outcome of a report in error whose cause another report tells."""
+
+Outcome = Literal["passed", "failed", "skipped"]
+
+GATE_OUTCOMES: dict[Verdict, Outcome] = {
+    "passed": "passed",
+    "not_evaluated": "skipped",
+    "not_set": "skipped",
+}
+
+NOT_EVALUATED_HINT = "exit status 1 by the ini key mcpeval_not_evaluated"
+
+Phase = Literal["setup", "call", "teardown"]
+PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
+
+
+class Reporter:
+    """Fills the store while the session runs; judges it, logs the gates and writes reports when it ends.
+
+    Raises:
+        pytest.UsageError: No report can be written where it is wanted; said now, not after the run.
+    """
+
+    def __init__(self, runtime: Runtime, config: pytest.Config) -> None:
+        self.runtime = runtime
+        self.config = config
+        self.store = SampleStore()
+        self.evaluation: Evaluation | None = None
+        self._started = time.time()
+        self._worker_died = False
+        self._crashed: set[str] = set()
+        self._uncollected: set[str] = set()
+        self._ids_of_workers: Sequence[str] = ()
+        self._is_logging_gates = False
+        self._incidents: dict[str, list[pytest.TestReport]] = {}
+        self._unwritten: dict[Path, str] = {}
+        self._left_to_gates: dict[str, tuple[pytest.TestReport, Sequence[Sample]]] = {}
+        self._others_failed: set[str] = set()
+        self._state = SessionState()
+        if (directory := runtime.settings.report_directory) is not None:
+            _make_writable(directory, "--mcpeval-report")
+            if not _only_shows(config):
+                _remove_shard(directory / SHARD_FILE)
+        for file in self._files_of_kinds():
+            _make_writable(file.path.parent, file.option)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the samples off a report, and colour its text."""
+        redact(report)
+        selections = getattr(report, SELECTIONS_ATTRIBUTE, None)
+        if selections is not None:
+            self.store.add_selections(selections)
+        samples = getattr(report, SAMPLES_ATTRIBUTE, None)
+        if samples is not None:
+            found = self.store.add_samples(samples)
+            if getattr(report, OUTCOME_ATTRIBUTE, None) == "wrong":
+                self._left_to_gates[report.nodeid] = report, found
+                if (
+                    terminal_reporter := self.config.pluginmanager.get_plugin("terminalreporter")
+                ) is not None:
+                    # pytest counts what it knows of when a category is new: "wrong" is, a moment from now.
+                    terminal_reporter.stats.setdefault("tolerated", [])
+            self._tell_once(report, found)
+            if isinstance(report.longrepr, str):
+                path, line, _ = report.location
+                place = (path, 0 if line is None else line + 1)
+                report.longrepr = FailureText(report.longrepr, *place)  # type: ignore[assignment]
+        elif report.when not in PHASES and not _was_interrupted(getattr(report, "node", None)):
+            # What xdist reports of an item whose worker died has no phase.
+            self._crashed.add(report.nodeid)
+        elif report.failed and not hasattr(report, GATE_ATTRIBUTE):
+            # A case that passed may fail once more, when it is torn down.
+            step = f" ({report.when})" if report.when in ("setup", "teardown") else ""
+            self._others_failed.add(f"{report.nodeid}{step}")
+
+    def _tell_once(self, report: pytest.TestReport, samples: Sequence[Sample]) -> None:
+        """Put an error in short whose cause another report has told: this case was not asked.
+
+        Decided here and not where the error arises: not every report is shown, such as that of an expected
+        failure, and what arises in each of several workers is shown once.
+        """
+        causes = {sample.cause for sample in samples}
+        if len(causes) > 1 or not (cause := causes.pop()) or not report.failed:
+            return
+        told = self._incidents.setdefault(cause, [])
+        told.append(report)
+        if len(told) > 1:
+            setattr(report, OUTCOME_ATTRIBUTE, NOT_ASKED)
+            report.longrepr = f"{samples[0].message}\nnot asked: {told[0].nodeid} has the whole error"
+
+    def _count_not_asked(self) -> None:
+        """Say below each error how many more cases it kept from being asked."""
+        for first, *others in self._incidents.values():
+            if not others:
+                continue
+            were = "was" if len(others) == 1 else "were"
+            line = f"{counted(len(others), 'more case')} {were} not asked because of this error"
+            if isinstance(first.longrepr, FailureText):
+                crash = first.longrepr.reprcrash
+                text = f"{first.longrepr}\n\n{line}"
+                first.longrepr = FailureText(text, crash.path, crash.lineno)
+            elif (add_section := getattr(first.longrepr, "addsection", None)) is not None:
+                add_section("mcpeval", line)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note what could not be collected: such a run has no verdict on quality."""
+        redact(report)
+        if report.failed:
+            self._uncollected.add(report.nodeid or ".")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
+        """Words for outcomes pytest has none for: wrong cases, cases in error, gates."""
+        gate: GateResult | None = getattr(report, GATE_ATTRIBUTE, None)
+        if gate is not None:
+            return self._gate_status(report)
+        outcome = getattr(report, OUTCOME_ATTRIBUTE, None)
+        if outcome == "wrong":
+            word = getattr(report, LABEL_ATTRIBUTE) or "WRONG"
+            return word.lower(), word[0].lower(), (word, {"yellow": True})
+        if outcome == "inconclusive":
+            return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
+        label = getattr(report, LABEL_ATTRIBUTE, "")
+        if outcome == "skipped" and label:
+            return label.lower(), label[0].lower(), (label, {"yellow": True})
+        if outcome == NOT_ASKED and report.failed:
+            return "not asked", "n", ("NOT ASKED", {"red": True})
+        if outcome == "error" and report.failed:
+            return "error", "E", ("ERROR", {"red": True})
+        return None
+
+    def _gate_status(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str]:
+        if report.when != "call":
+            return "", "", ""
+        if self._is_logging_gates:
+            # An empty letter and word: the progress counts items, and a gate is none.
+            return report.outcome, "", ""
+        return report.outcome, report.outcome[0].upper(), report.outcome.upper()
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """How the collected suites will be run, where their kinds have something to say."""
+        suites = {item.suite.key: item.suite for item in items if isinstance(item, CaseItem)}
+        return self._headers(suites.values())
+
+    def _headers(self, suites: Iterable[Suite[Any]]) -> list[str]:
+        by_kind: dict[str, list[Suite[Any]]] = {}
+        for suite in suites:
+            by_kind.setdefault(suite.kind, []).append(suite)
+        lines = []
+        for name, found in by_kind.items():
+            try:
+                lines.append(self.runtime.kind(name).session_header(found))
+            except Exception as error:
+                lines.append(f"{name}: no header: {told(error)}")
+        return [visible(line) for line in lines if line]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
+        """Note what the workers will run, for a session that ends before their first report."""
+        if not self._ids_of_workers:
+            self._tell_headers(ids)
+        self._ids_of_workers = ids
+
+    def _tell_headers(self, ids: Sequence[str]) -> None:
+        """With workers, nothing is collected here, and pytest asks for no lines."""
+        terminal_reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal_reporter is None or self.config.get_verbosity() < 0:
+            return
+        selected = {selection.suite for selection in self.runtime.selections_of(ids)}
+        for line in self._headers(suite for suite in self.runtime.suites if suite.key in selected):
+            terminal_reporter.ensure_newline()
+            terminal_reporter.write_line(line)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object, error: object | None) -> None:
+        """Note that a worker died: what it left undone is missing, not left out on purpose.
+
+        One that was interrupted ended as a serial run does, though xdist calls that an error.
+        """
+        if not _was_interrupted(node):
+            self._worker_died = self._worker_died or error is not None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """After the last item, log one report for each gate, so that every consumer of reports sees them."""
+        result = yield
+        if not _only_shows(session.config):
+            self._finish(session, is_complete=True)
+        return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Judge a session that ended early (``-x``, Ctrl-C); write the reports."""
+        if _only_shows(session.config):
+            return
+        if self.evaluation is None:
+            self._finish(session, is_complete=False)
+        self._write_reports()
+        undecided = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if session.exitstatus in undecided and (self._is_red() or self._unwritten):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.runtime.settings.shard:
+            # There are more shards than tests.
+            session.exitstatus = pytest.ExitCode.OK
+
+    def _is_red(self) -> bool:
+        found = self.evaluation
+        return found is not None and (found.verdict in ("failed", "error") or self.lacks_verdict)
+
+    @property
+    def lacks_verdict(self) -> bool:
+        """Whether the run fails because it is partial."""
+        found = self.evaluation
+        return found is not None and found.is_partial and self.runtime.settings.fails_without_verdict
+
+    def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
+        self._learn_selections()
+        self._count_not_asked()
+        self._state = SessionState(
+            stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
+            failures=session.testsfailed,
+            others=tuple(sorted(self._others_failed)),
+            crashed=frozenset(self._crashed),
+            uncollected=tuple(sorted(self._uncollected)),
+            lost_worker=self._worker_died and self._lacks_cases(),
+        )
+        evaluation = self.runtime.evaluate(self.store, self._state)
+        notes = [*evaluation.notes, *self._left_out(evaluation, is_complete)]
+        self.evaluation = replace(evaluation, notes=notes).redacted()
+        self._is_logging_gates = True
+        for gate in self.evaluation.gates:
+            self._log(gate)
+        self._is_logging_gates = False
+
+    def _left_out(self, evaluation: Evaluation, is_complete: bool) -> Iterator[str]:
+        """What looks like data files and was not run; of a run without any case, where it looked for them."""
+        # Workers in which nothing runs do not tell what they collected.
+        is_told = bool(self.store.selections) or self.config.pluginmanager.has_plugin("mcpeval-executor")
+        is_known = is_complete and is_told and not self._uncollected
+        if line := look_alikes(self.runtime, self.config, self.store.selections if is_known else None):
+            yield line
+        if not evaluation.suites and not self._uncollected:
+            yield where_data_files_are(self.runtime)
+
+    def _lacks_cases(self) -> bool:
+        """Whether anything is missing: what a dead worker left undone, another may have done in its place."""
+        found = self.store.selections.values()
+        if not found and not self._ids_of_workers:
+            # No worker lived long enough to tell what there is.
+            return True
+        return bool(self._crashed) or any(
+            set(selection.selected) - {sample.id for sample in self.store.samples_of(selection)}
+            for selection in found
+        )
+
+    def _has_reached_maxfail(self, session: pytest.Session) -> bool:
+        limit: int = session.config.getvalue("maxfail")
+        return bool(limit) and session.testsfailed >= limit
+
+    def _learn_selections(self) -> None:
+        """What was to run, where no report has told it: the session ended before the first one."""
+        if self.store.selections:
+            return
+        executor = self.config.pluginmanager.get_plugin("mcpeval-executor")
+        if executor is not None:
+            self.store.add_selections(selections_to_json(executor.selections()))
+        else:
+            self.store.add_selections(selections_to_json(self.runtime.selections_of(self._ids_of_workers)))
+
+    def _log(self, gate: GateResult) -> None:
+        nodeid = gate_nodeid(gate)
+        location = (gate.suite, None, nodeid)
+        for when in PHASES:
+            self.config.hook.pytest_runtest_logreport(report=_gate_report(gate, nodeid, location, when))
+
+    def _write_reports(self) -> None:
+        """Write each report that can be written: what a disk refuses must not cost the summary."""
+        if self.evaluation is None:
+            return
+        for path, write in self._reports(self.evaluation):
+            try:
+                write(path)
+            except OSError as error:
+                self._unwritten[path] = error.strerror or str(error)
+
+    def _files_of_kinds(self) -> list[ReportFile]:
+        shapes = self.runtime.kinds.declarations.values()
+        return [file for one in shapes for file in one.report_files(self.runtime.options(one.name))]
+
+    def _reports(self, evaluation: Evaluation) -> Iterator[tuple[Path, Callable[[Path], None]]]:
+        for file in self._files_of_kinds():
+            text = file.text(evaluation)
+            yield file.path, partial(write_atomically, text=text)
+        if (directory := self.runtime.settings.report_directory) is not None:
+            from pytest_mcpeval.reports import json_report, markdown, shard
+
+            started, seconds = _timestamp(self._started), time.time() - self._started
+            yield (
+                directory / "report.json",
+                lambda path: json_report.write(path, evaluation, started, seconds),
+            )
+            yield directory / "report.md", lambda path: markdown.write(path, evaluation, started, seconds)
+            if self.runtime.settings.shard:
+                yield (
+                    directory / SHARD_FILE,
+                    lambda path: shard.write(
+                        path,
+                        self.runtime.suite_runs(self.store),
+                        self._state,
+                        self.runtime.settings,
+                        started,
+                        seconds,
+                    ),
+                )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what no gate decided on, the tables, the gates, and where the reports are."""
+        if self.evaluation is not None:
+            undecided = self._undecided(self.evaluation)
+            terminal.count_tolerated(terminalreporter, undecided)
+            terminal.print_undecided(terminalreporter, undecided)
+            directory = self.runtime.settings.report_directory
+            terminal.print_summary(terminalreporter, self.evaluation, directory, self._unwritten)
+
+    def _undecided(self, evaluation: Evaluation) -> list[pytest.TestReport]:
+        """The reports of wrong cases on which no gate decided."""
+        cases = {
+            (suite.key, case)
+            for suite in evaluation.suites
+            for case in (*suite.undecided, *suite.for_information)
+        }
+        return [
+            report
+            for report, samples in self._left_to_gates.values()
+            if any((sample.suite, sample.id) in cases for sample in samples)
+        ]
+
+
+class VerdictLine:
+    """Prints the verdict below everything else that is said of a run."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> Generator[None, object, object]:
+        """After the other sections, print the verdict and its reason."""
+        result = yield
+        if (found := self._reporter.evaluation) is not None:
+            is_why = self._reporter.lacks_verdict and found.verdict == "not_evaluated"
+            hint = NOT_EVALUATED_HINT if is_why else ""
+            terminal.print_verdict(terminalreporter, found, hint)
+        return result
+
+
+def _only_shows(config: pytest.Config) -> bool:
+    """Whether no case runs: pytest lists items, or what it sets up for them."""
+    return any(config.getoption(name, False) for name in ONLY_SHOWING)
+
+
+def _was_interrupted(worker: object) -> bool:
+    status = getattr(worker, "workeroutput", {}).get("exitstatus")
+    return bool(status == pytest.ExitCode.INTERRUPTED)
+
+
+def _make_writable(directory: Path, option: str) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise pytest.UsageError(
+            f"{option}: cannot write into {directory}: {error.strerror or error}. "
+            "Name a directory that is yours"
+        ) from None
+
+
+def _remove_shard(path: Path) -> None:
+    """Remove what an earlier shard left: a run that is killed must not be taken for it."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(
+            f"--mcpeval-report: cannot remove {path}: {error.strerror or error}"
+        ) from None
+
+
+def _timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _gate_report(
+    gate: GateResult, nodeid: str, location: tuple[str, None, str], when: Phase
+) -> pytest.TestReport:
+    outcome: Outcome = "passed"
+    longrepr: Any = None
+    if when == "call":
+        outcome = GATE_OUTCOMES.get(gate.verdict, "failed")
+        if outcome == "skipped":
+            longrepr = (gate.suite, 0, gate.message)
+        elif outcome == "failed":
+            longrepr = FailureText(gate.message, gate.suite)
+    report = pytest.TestReport(
+        nodeid=nodeid,
+        location=location,
+        keywords={},
+        outcome=outcome,
+        longrepr=longrepr,
+        when=when,
+        user_properties=[("mcpeval_gate", gate.name), ("mcpeval_verdict", gate.verdict)],
+    )
+    setattr(report, GATE_ATTRIBUTE, gate)
+    return report

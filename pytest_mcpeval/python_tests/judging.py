@@ -1,0 +1,289 @@
+"""Hooks around tests written in Python: their markers are checked, judged, and failures told in words."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_mcpeval.core.kind import InvalidTest
+from pytest_mcpeval.python_tests.assertions import MarkedAssertionsFailed, judge_marked_assertions
+from pytest_mcpeval.python_tests.cases import (
+    INCIDENTS,
+    EvidenceMissing,
+    MarkedChecksFailed,
+    is_python_case,
+    is_python_test,
+    is_verdict,
+    python_sample,
+    recorder_of,
+    withdraw_xfail,
+)
+from pytest_mcpeval.python_tests.markers import (
+    CHECKS_MARKER,
+    MARKERS,
+    checks_of,
+    marked_checks,
+    marker_problems,
+)
+from pytest_mcpeval.reports.failure import FailureText
+from pytest_mcpeval.servers.errors import CallError
+
+if TYPE_CHECKING:
+    from pytest_mcpeval.core.run_context import RunContext
+    from pytest_mcpeval.python_tests.client import ExpectationPart
+    from pytest_mcpeval.servers.response import Response
+
+PACKAGE = str(Path(__file__).parent)
+SECTION = "mcpeval"
+
+
+class PythonCases:
+    """Judges tests marked with ``mcpeval_checks`` on what they returned, or on the last answer they got."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._known: dict[tuple[int, Path], pytest.Mark] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Mistakes in markers are errors of the file, before anything runs."""
+        report = yield
+        problems = list(self._problems(report.result)) if report.passed else []
+        if problems:
+            report.outcome, report.result = "failed", []
+            report.longrepr = FailureText("\n".join(problems))  # type: ignore[assignment]
+        return report
+
+    def _problems(self, collected: Iterable[pytest.Item | pytest.Collector] | None) -> Iterator[str]:
+        for item in collected or ():
+            if is_python_test(item):
+                path, line, _ = item.reportinfo()
+                shown = f"{item.nodeid.partition('::')[0]}:{(line or 0) + 1}: "
+                yield from (shown + problem for problem in self._problems_of(item, Path(path)))
+
+    def _problems_of(self, item: pytest.Function, path: Path) -> Iterator[str]:
+        for marker in item.iter_markers():
+            if marker.name in MARKERS and (id(marker), path) not in self._known:
+                # Kept, so that no other marker gets its id.
+                self._known[id(marker), path] = marker
+                yield from marker_problems(marker, path, self._context)
+        if item.get_closest_marker(CHECKS_MARKER) and _is_unittest(item):
+            yield f"{CHECKS_MARKER} does not work on unittest.TestCase methods: write a plain test function"
+        if inspect.isasyncgenfunction(item.function) and is_python_case(item):
+            yield f"{item.name} has a `yield`, so that it is never run: write `return` instead"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Run the test, keep what it returns, then evaluate the checks of its markers."""
+        if not is_python_case(item):
+            return (yield)
+        self._require_good_markers(item)
+        recorder = recorder_of(item)
+        recorder.came_through = False
+        of_fixtures = {part for expect in recorder.expects for part in expect.parts}
+        marked = item.get_closest_marker(CHECKS_MARKER) is not None
+        function, returned = item.obj, list[object]()
+        if marked:
+            item.obj = keeping(function, returned)
+        try:
+            result = yield
+        except Exception as error:
+            if isinstance(error, InvalidTest):
+                _require_checks(item, except_for=of_fixtures)  # Says where.
+            if not item.config.option.fulltrace:
+                hide_own_frames(error)
+            raise
+        finally:
+            item.obj = function
+        self._require_good_markers(item)
+        _require_checks(item, except_for=of_fixtures)
+        if marked:
+            self._judge(item, returned)
+        if broke := [check for check in recorder.checks if check.broke]:
+            # The test may have caught what that raised, as it may a failed check.
+            raise MarkedChecksFailed(f"{broke[0].name}: {broke[0].message}", broke)
+        judge_marked_assertions(item)
+        recorder.came_through = True
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        """What fixtures expect may be judged in their tear-down; that it was is seen after it."""
+        result = yield
+        if is_python_case(item):
+            recorder = recorder_of(item)
+            if recorder.came_through:
+                _require_checks(item)
+            # An item may be run again.
+            recorder.expects.clear()
+        return result
+
+    def _require_good_markers(self, item: pytest.Function) -> None:
+        """Fail a test for mistakes in markers that were added while it ran."""
+        __tracebackhide__ = True
+        problems = [
+            problem
+            for marker in item.iter_markers()
+            if marker.name in MARKERS and (id(marker), item.path) not in self._known
+            for problem in marker_problems(marker, item.path, self._context)
+        ]
+        if problems:
+            raise InvalidTest("\n".join(problems))
+
+    def _judge(self, item: pytest.Function, returned: list[object]) -> None:
+        __tracebackhide__ = True
+        from pytest_mcpeval.kinds.scenario.run import evaluated, headline
+
+        response = response_to_judge(item, returned)
+        checks = list(evaluated(marked_checks(item, checks_of(self._context)), response))
+        recorder_of(item).checks.extend(checks)
+        if not all(check.passed for check in checks):
+            raise MarkedChecksFailed(headline(checks), checks)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Failures in words where a traceback tells nothing; calls and checks beside it where it does."""
+        report = yield
+        if is_python_case(item):
+            if not is_verdict(call):
+                withdraw_xfail(item, call, report)
+            if call.excinfo is not None and report.failed:
+                _tell(item, call, call.excinfo.value, report)
+        return report
+
+
+def _require_checks(item: pytest.Item, except_for: Container[ExpectationPart] = ()) -> None:
+    """Refuse a test with an expectation of which no check came.
+
+    Raises:
+        InvalidTest: It says where that is written.
+    """
+    __tracebackhide__ = True
+    found = [
+        f"{Path(os.path.relpath(part.path, item.config.rootpath)).as_posix()}:{part.line}: {part.lack}"
+        for expect in recorder_of(item).expects
+        for part in expect.parts
+        if not part.has_check and part not in except_for
+    ]
+    if found:
+        raise InvalidTest("\n".join(dict.fromkeys(found)))
+
+
+def _tell(
+    item: pytest.Item, call: pytest.CallInfo[None], error: BaseException, report: pytest.TestReport
+) -> None:
+    if isinstance(error, (InvalidTest, *INCIDENTS)):
+        report.longrepr = str(error).replace(f"{item.config.rootpath}/", "")
+    elif isinstance(error, (MarkedChecksFailed, MarkedAssertionsFailed, EvidenceMissing)):
+        report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
+    elif recorder_of(item).calls:
+        report.sections.append((SECTION, _evidence(item, call, report)))
+
+
+def _is_unittest(item: pytest.Function) -> bool:
+    from unittest import TestCase
+
+    return item.cls is not None and issubclass(item.cls, TestCase)
+
+
+def _explained(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
+    from pytest_mcpeval.kinds.scenario.explain import explain_sample
+    from pytest_mcpeval.text.visible import visible
+
+    sample = python_sample(item, call, report)
+    return visible("\n".join(explain_sample(sample))) if sample is not None else ""
+
+
+def _evidence(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
+    """The recorded checks and calls, without the message that the traceback shows already."""
+    from pytest_mcpeval.kinds.scenario.explain import evidence
+    from pytest_mcpeval.text.visible import visible
+
+    sample = python_sample(item, call, report)
+    if sample is None:
+        return ""
+    recorded = sample.checks[: len(recorder_of(item).checks)]
+    return visible("\n".join(evidence(replace(sample, checks=recorded))))
+
+
+def _place(item: pytest.Item) -> str:
+    path, line, _ = item.location
+    return f"{path}:{(line or 0) + 1}"
+
+
+def keeping(function: Callable[..., Any], returned: list[object]) -> Callable[..., Any]:
+    """The test function, its result put into ``returned``: pytest warns about tests that return something."""
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def keep_awaited(*args: object, **kwargs: object) -> None:
+            returned.append(await function(*args, **kwargs))
+
+        return keep_awaited
+
+    @functools.wraps(function)
+    def keep(*args: object, **kwargs: object) -> None:
+        returned.append(function(*args, **kwargs))
+
+    return keep
+
+
+def response_to_judge(item: pytest.Item, returned: list[object]) -> Response:
+    """What the test returned, or the last answer it got.
+
+    Raises:
+        InvalidTest: There is neither, or the test returned something that is no answer.
+    """
+    from pytest_mcpeval.servers.response import Response
+
+    __tracebackhide__ = True
+    values = [value for value in returned if value is not None]
+    if not values:
+        last = recorder_of(item).last_response
+        if last is None:
+            raise InvalidTest(
+                f"{CHECKS_MARKER} has nothing to judge: the test returned nothing and got no answer "
+                "from a server; return a Response or a text, or call a tool"
+            )
+        return last
+    if not isinstance(values[-1], Response | str):
+        found = type(values[-1]).__name__
+        raise InvalidTest(f"{CHECKS_MARKER} judges a Response or a text, and the test returned {found}")
+    return values[-1] if isinstance(values[-1], Response) else Response(values[-1])
+
+
+def hide_own_frames(error: Exception) -> None:
+    """End the traceback of one of our errors where the test called us: what is below tells it nothing."""
+    from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError
+
+    if not isinstance(error, (CheckFailed, CheckSpecError, CallError, *INCIDENTS)):
+        return
+    # The first frame is that of the hook that caught the error.
+    frames = list(_frames(error.__traceback__))[1:]
+    inside = next((i for i, frame in enumerate(frames) if _file(frame).startswith(PACKAGE)), len(frames))
+    while inside and _file(frames[inside - 1]).endswith("contextlib.py"):
+        inside -= 1
+    if 0 < inside < len(frames):
+        frames[inside - 1].tb_next = None
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _file(traceback: TracebackType) -> str:
+    return traceback.tb_frame.f_code.co_filename

@@ -1,0 +1,209 @@
+"""The markers of tests written in Python: what they say, and what is wrong with what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+
+from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval.loading.messages import suggestion
+from pytest_mcpeval.servers.errors import ServerConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_mcpeval.core.run_context import RunContext
+    from pytest_mcpeval.kinds.agent.spec import Assertions
+    from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck
+    from pytest_mcpeval.servers.definitions import ServerDefinition
+
+CASE_MARKER = "mcpeval_case"
+CHECKS_MARKER = "mcpeval_checks"
+SERVER_MARKER = "mcpeval_server"
+ASSERT_MARKER = "mcpeval_assert"
+MARKERS = (ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER, SERVER_MARKER)
+CASE_KEYS = ("difficulty", "name", "project", "tags")
+
+
+def marked_server(item: pytest.Item, servers: Mapping[str, ServerDefinition]) -> str:
+    """The name of the server a test talks to: the marker's, or the only one that is defined.
+
+    Raises:
+        ServerConfigError: No such server is defined, or several are and the test names none.
+    """
+    marker = item.get_closest_marker(SERVER_MARKER)
+    if marker is None and len(servers) == 1:
+        return next(iter(servers))
+    if marker is None:
+        known = ", ".join(sorted(servers))
+        raise ServerConfigError(
+            f"several servers are defined ({known}): mark the test with {SERVER_MARKER}(name)"
+            if servers
+            else "no server is defined: define one under `servers:` in mcpeval.yaml, or in .mcp.json"
+        )
+    name = marker.args[0] if marker.args else ""
+    if name not in servers:
+        raise ServerConfigError(_unknown_server(name, servers))
+    return str(name)
+
+
+def _unknown_server(name: object, servers: Mapping[str, ServerDefinition]) -> str:
+    known = ", ".join(sorted(servers)) or "none"
+    return f"no server {name!r} is defined{suggestion(str(name), servers)} (defined: {known})"
+
+
+def marked_checks(item: pytest.Item, registry: CheckRegistry) -> list[ParsedCheck]:
+    """The checks of all markers of a test, each once: those of the module, of the class and of the test.
+
+    Raises:
+        CheckSpecError: A check is written wrongly; `marker_problems` says how.
+    """
+    from pytest_mcpeval.kinds.scenario.checks import rule_of_keyword
+
+    found: list[ParsedCheck] = []
+    for marker in reversed(list(item.iter_markers(CHECKS_MARKER))):
+        for name, value in marker.kwargs.items():
+            check = registry.parse(rule_of_keyword(registry, name, value))
+            if all(check.rule != other.rule for other in found):
+                found.append(check)
+    return found
+
+
+def checks_of(context: RunContext) -> CheckRegistry:
+    """The types of check for scenario cases, those from hooks included."""
+    from pytest_mcpeval.kinds.scenario.kind import ScenarioKind
+
+    kind = context.kinds["scenario"]
+    assert isinstance(kind, ScenarioKind)
+    return kind.checks
+
+
+def marker_problems(marker: pytest.Mark, path: Path, context: RunContext) -> Iterator[str]:
+    """What is wrong with one marker of a test in the file at ``path``, a sentence for each mistake."""
+    if marker.name == SERVER_MARKER:
+        found = _server_problems(marker, path, context)
+    elif marker.name == CHECKS_MARKER:
+        found = _checks_problems(marker, checks_of(context))
+    elif marker.name == ASSERT_MARKER:
+        found = _assert_problems(marker)
+    else:
+        found = case_problems(marker)
+    for problem in found:
+        yield f"{marker.name}: {problem}"
+
+
+def _server_problems(marker: pytest.Mark, path: Path, context: RunContext) -> Iterator[str]:
+    if len(marker.args) != 1 or marker.kwargs or not isinstance(marker.args[0], str):
+        yield f'expected the name of one server, as in {SERVER_MARKER}("docs")'
+        return
+    try:
+        servers = context.servers_at(path)
+    except DataFileError as error:
+        yield context.described(error)
+        return
+    except ServerConfigError as error:
+        yield str(error)
+        return
+    if marker.args[0] not in servers:
+        yield _unknown_server(marker.args[0], servers)
+
+
+def _checks_problems(marker: pytest.Mark, registry: CheckRegistry) -> Iterator[str]:
+    from pytest_mcpeval.kinds.scenario.checks import CheckSpecError, rule_of_keyword
+
+    if marker.args or not marker.kwargs:
+        yield f"expected checks as keywords, as in {CHECKS_MARKER}(min_length=200, has_citation=True)"
+    for name, value in marker.kwargs.items():
+        if _takes_no_value(registry, name) and not isinstance(value, bool | Mapping):
+            yield f"{name}: expected True, or False for the opposite, found {value!r}"
+            continue
+        rule = rule_of_keyword(registry, name, value)
+        try:
+            registry.parse(rule)
+        except CheckSpecError as error:
+            shorthand = () if isinstance(value, Mapping) else tuple(rule)[-1:]
+            for at, message in error.problems:
+                yield f"{_place(name, at, shorthand)}{message}"
+
+
+def _takes_no_value(registry: CheckRegistry, name: str) -> bool:
+    from pytest_mcpeval.kinds.scenario.checks import CheckType
+
+    found = registry.get(name)
+    return isinstance(found, CheckType) and not found.parameters.model_fields
+
+
+def _place(name: str, at: Sequence[str | int], shorthand: tuple[str, ...]) -> str:
+    """Where in a keyword a mistake is; the key that the short form leaves out is not mentioned."""
+    if tuple(at) == ("type",):
+        return ""
+    shown = [part for part in at if part not in shorthand]
+    return name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in shown) + ": "
+
+
+def marked_assertions(item: pytest.Item) -> list[Assertions]:
+    """The assertions of each marker of a test: those of the module, of the class and of the test.
+
+    Raises:
+        ValueError: One is written wrongly, as `marker_problems` says, or two contradict each other.
+    """
+    from pytest_mcpeval.kinds.agent.load import assertions_of
+    from pytest_mcpeval.kinds.agent.schema import AssertionsModel
+
+    given = [marker.kwargs for marker in reversed(list(item.iter_markers(ASSERT_MARKER)))]
+    found = [assertions_of(AssertionsModel.model_validate(one)) for one in given]
+    together: dict[str, Any] = {}
+    for one in given:
+        for name, value in one.items():
+            known = together.get(name, [])
+            lists = isinstance(value, list) and isinstance(known, list)
+            together[name] = [*known, *(new for new in value if new not in known)] if lists else value
+    if problems := _disagreements(together):
+        raise ValueError("; ".join(problems))
+    return found
+
+
+def _disagreements(given: Mapping[str, Any]) -> list[str]:
+    from pytest_mcpeval.kinds.agent.cross_validation import assertion_problems
+    from pytest_mcpeval.loading.schema import dotted
+
+    return [f"{dotted(at)}: {message}" for at, message in assertion_problems(given)]
+
+
+def _assert_problems(marker: pytest.Mark) -> Iterator[str]:
+    from pydantic import ValidationError
+
+    from pytest_mcpeval.kinds.agent.schema import AssertionsModel
+
+    if marker.args or not any(value not in (None, [], {}) for value in marker.kwargs.values()):
+        yield f'expected assertions as keywords, as in {ASSERT_MARKER}(must_call=["search"], max_steps=4)'
+    unknown = [name for name in marker.kwargs if name not in AssertionsModel.model_fields]
+    for name in unknown:
+        close = suggestion(name, AssertionsModel.model_fields)
+        yield f"unknown assertion {name!r}{close}; expected {', '.join(AssertionsModel.model_fields)}"
+    try:
+        AssertionsModel.model_validate({n: v for n, v in marker.kwargs.items() if n not in unknown})
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            yield f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    yield from _disagreements(marker.kwargs)
+
+
+def case_problems(marker: pytest.Mark) -> Iterator[str]:
+    """What is wrong with a marker that describes a case."""
+    from pytest_mcpeval.kinds.scenario.schema import Difficulty
+
+    if marker.args or not marker.kwargs:
+        yield f'expected keywords, as in {CASE_MARKER}(project="mina", tags=["intro"])'
+    for key, value in marker.kwargs.items():
+        if key not in CASE_KEYS:
+            yield f"unknown keyword {key!r}{suggestion(key, CASE_KEYS)}; expected {', '.join(CASE_KEYS)}"
+        elif key == "tags":
+            if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
+                yield f"tags: expected a list of texts, found {value!r}"
+        elif not isinstance(value, str):
+            yield f"{key}: expected a text, found {value!r}"
+        elif key == "difficulty" and value not in get_args(Difficulty):
+            yield f"difficulty: expected {', '.join(get_args(Difficulty))}, found {value!r}"

@@ -1,0 +1,7 @@
+"""Targets that several kinds evaluate: functions, programs, MCP tools and URLs, asked request by request."""
+
+from __future__ import annotations
+
+from pytest_mcpeval.targets.base import AnswerError, AnswerReason, Request, Target, TargetStartError
+
+__all__ = ["AnswerError", "AnswerReason", "Request", "Target", "TargetStartError"]

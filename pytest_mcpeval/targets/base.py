@@ -1,0 +1,106 @@
+"""What every target offers that is asked many times, and how it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
+
+from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.text.visible import indented
+
+AnswerReason = Literal[
+    "timeout", "crashed", "raised", "answer", "http", "refused", "unreachable", "protocol", "connection"
+]
+"""Why a request brought no answer that can be used.
+
+``timeout``: none within the time limit. ``crashed``: the process ended. ``raised``: the function raised.
+``answer``: what came back is not what was asked for. ``http``: an HTTP error status. ``refused``: HTTP 401 or
+403. ``unreachable``: no connection could be made. ``protocol``: an answer against the protocol, or a tool's
+own error. ``connection``: the connection broke while the answer was awaited.
+"""
+
+Request = Mapping[str, Any]
+"""What a target is asked, as plain JSON data under names."""
+
+Reader = Callable[[Any], Any]
+"""Turns what came back into an answer; raises `AnswerError` when it cannot."""
+
+
+class Target(Protocol):
+    """What is evaluated, asked request by request.
+
+    Made without cost; `open` does what is slow. One object serves all requests of a process, and `ask` may be
+    called from several threads at once.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is, in a few words for people; without secrets."""
+
+    def open(self) -> None:
+        """Make ready; called before the first request. A second call does nothing.
+
+        Raises:
+            TargetError: It cannot be made ready, so nothing can be measured.
+        """
+
+    def ask(self, request: Request) -> Any:
+        """What came back.
+
+        Raises:
+            AnswerError: There is no answer.
+        """
+
+    def close(self) -> None:
+        """End what `open` began."""
+
+
+class AnswerError(Exception):
+    """A request brought no answer. ``stderr_tail`` is what the target last wrote on standard error.
+
+    ``cause`` identifies what keeps every request from being answered, such as a program that ends when it is
+    started; empty where it is this request.
+    """
+
+    def __init__(self, reason: AnswerReason, message: str, *, stderr_tail: str = "", cause: str = "") -> None:
+        super().__init__(message)
+        self.reason: AnswerReason = reason
+        self.message = message
+        self.stderr_tail = stderr_tail
+        self.cause = cause
+
+    @property
+    def is_incident(self) -> bool:
+        """Whether the run could not even ask, so that nothing is known about the target's quality."""
+        return self.reason in ("refused", "unreachable")
+
+
+def cause_of(error: AnswerError | None, target: str) -> str:
+    """What identifies an error that other requests to a target bring as well; empty if it is this one's."""
+    if error is None:
+        return ""
+    return error.cause or (f"{target}: {error.reason}" if error.is_incident else "")
+
+
+class TargetStartError(TargetError):
+    """A target cannot be made ready. ``role`` is the kind's word for it, such as ``retriever``.
+
+    ``stderr_tail`` is what it last wrote on standard error. ``origin`` is ``path:line`` of the setting that
+    names it, which whoever knows it fills in.
+    """
+
+    def __init__(self, role: str, name: str, reason: str, *, stderr_tail: str = "") -> None:
+        super().__init__(role, name, reason, cause=f"{role} {name}")
+        self.role = role
+        self.name = name
+        self.reason = reason
+        self.stderr_tail = stderr_tail
+        self.origin = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.role} {self.name} cannot be used: {self.reason}"]
+        if self.origin:
+            lines.append(f"  defined: {self.origin}")
+        if self.stderr_tail:
+            lines += ["  its last words:", indented(self.stderr_tail)]
+        return "\n".join(lines)

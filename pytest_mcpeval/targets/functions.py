@@ -1,0 +1,216 @@
+"""Targets written in Python: ``python: pkg.mod:function``, and ``fixture: name``; also ``async`` ones."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import traceback
+from abc import ABC, abstractmethod
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.loading.messages import shortened
+from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.targets.base import AnswerError, Reader, Request, TargetStartError
+from pytest_mcpeval.targets.threads import DaemonThreads, EventLoop, Late
+
+_IMPORT_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How a kind calls the functions it evaluates.
+
+    ``role`` is its word for a target; ``method`` is what is called of an object that is no function itself;
+    ``parameters`` is how a function looks, for messages. ``arguments`` makes the arguments from a request,
+    and ``read`` makes an answer from what the function returned.
+    """
+
+    role: str
+    method: str
+    parameters: str
+    arguments: Callable[[Request], Sequence[Any]]
+    read: Reader
+
+
+class _FunctionTarget(ABC):
+    """Calls a function; ``timeout`` is in seconds, for each request."""
+
+    def __init__(self, signature: Signature, timeout: float) -> None:
+        self._signature = signature
+        self._timeout = timeout
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @abstractmethod
+    def _returned(self, request: Request) -> Any:
+        """What was read from what the function returned, or an awaitable of it."""
+
+    @abstractmethod
+    def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
+        """What an awaitable brings; raises `Late`."""
+
+    def _called(self, function: Callable[..., Any], request: Request) -> Any:
+        try:
+            found = function(*self._signature.arguments(request))
+            # A generator runs while it is read, so that it is read where it was called.
+            return self._answer_of(found) if inspect.isawaitable(found) else self._signature.read(found)
+        except (AnswerError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            # `pytest.skip` and its kin too: what is evaluated does not decide that it is not.
+            raise _raised(error) from error
+
+    async def _answer_of(self, found: Awaitable[Any]) -> Any:
+        try:
+            return self._signature.read(await found)
+        except (AnswerError, KeyboardInterrupt, CancelledError):
+            raise
+        except BaseException as error:
+            raise _raised(error) from error
+
+    def ask(self, request: Request) -> Any:
+        """What was read from what the function returned.
+
+        Raises:
+            AnswerError: It raised, was too slow, or returned something that is no answer.
+        """
+        deadline = time.monotonic() + self._timeout
+        try:
+            found = self._returned(request)
+            if inspect.isawaitable(found):
+                found = self._awaited(found, max(0.0, deadline - time.monotonic()))
+        except Late:
+            raise AnswerError("timeout", f"no answer within {self._timeout:g} s") from None
+        except AnswerError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise _raised(error) from error
+        if time.monotonic() > deadline:
+            raise AnswerError("timeout", f"the answer took longer than {self._timeout:g} s")
+        return found
+
+
+class PythonTarget(_FunctionTarget):
+    """A function found by ``pkg.mod:name``; ``directory`` is importable.
+
+    It is imported and called on a thread of its own, always the same one unless several requests are made
+    at once or a call never returned.
+    """
+
+    def __init__(self, signature: Signature, target: str, directory: Path, timeout: float) -> None:
+        super().__init__(signature, timeout)
+        self._target = target
+        self._directory = directory
+        self._threads = DaemonThreads(f"mcpeval-{signature.role}")
+        self._loop = EventLoop(f"mcpeval-{signature.role}-loop")
+        self._function: Callable[..., Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """``python:pkg.mod:function``."""
+        return f"python:{self._target}"
+
+    def open(self) -> None:
+        """Import the module.
+
+        Raises:
+            TargetStartError: It cannot be imported, or there is nothing to call in it.
+        """
+        if self._function is not None:
+            return
+        try:
+            found = self._threads.call(lambda: imported(self._target, self._directory), _IMPORT_SECONDS)
+        except ImportProblem as error:
+            raise TargetStartError(self._signature.role, self.name, str(error)) from error
+        except Late:
+            reason = f"its import took longer than {_IMPORT_SECONDS:g} s"
+            raise TargetStartError(self._signature.role, self.name, reason) from None
+        self._function = function_of(self._signature, self.name, found)
+
+    def _returned(self, request: Request) -> Any:
+        function = self._function
+        assert function is not None, "open() comes first"
+        return self._threads.call(lambda: self._called(function, request), self._timeout)
+
+    def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
+        # One loop for all requests: clients that are kept between them belong to it.
+        return self._loop.run(found, seconds)
+
+    def close(self) -> None:
+        """End threads and event loop."""
+        self._loop.close()
+        self._threads.close()
+
+
+class FixtureTarget(_FunctionTarget):
+    """The value of a pytest fixture.
+
+    A plain function is called on the thread of the test, as fixtures may depend on it, and so cannot be
+    interrupted: that it took too long is found out when it returns.
+    """
+
+    def __init__(self, signature: Signature, fixture: str, value: Any, timeout: float) -> None:
+        super().__init__(signature, timeout)
+        self._fixture = fixture
+        self._value = value
+
+    @property
+    def name(self) -> str:
+        """``fixture:name``."""
+        return f"fixture:{self._fixture}"
+
+    def open(self) -> None:
+        """Look at the value.
+
+        Raises:
+            TargetStartError: There is nothing to call.
+        """
+        function_of(self._signature, self.name, self._value)
+
+    def _returned(self, request: Request) -> Any:
+        return self._called(function_of(self._signature, self.name, self._value), request)
+
+    def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
+        # A loop for this request: the fixture is torn down with its test, and nothing of it may stay.
+        loop = EventLoop("mcpeval-fixture-loop")
+        try:
+            return loop.run(found, seconds)
+        finally:
+            loop.close()
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def function_of(signature: Signature, name: str, found: Any) -> Callable[..., Any]:
+    """What to call of an object: its method, or the object itself.
+
+    Raises:
+        TargetStartError: Neither can be called, or it is a class.
+    """
+    function = found if inspect.isclass(found) else getattr(found, signature.method, found)
+    if inspect.isclass(function) or not callable(function):
+        kind = f"the class {function.__name__}" if inspect.isclass(function) else type(found).__name__
+        shape = f"{signature.method}({signature.parameters})"
+        expected = f"expected a function {shape}, or an object with such a method"
+        raise TargetStartError(signature.role, name, f"{expected}, found {kind}")
+    result: Callable[..., Any] = function
+    return result
+
+
+def _raised(error: BaseException) -> AnswerError:
+    return AnswerError("raised", f"raised {described(error)}")
+
+
+def described(error: BaseException) -> str:
+    """An exception and where it was raised, on one line."""
+    text = shortened(" ".join(str(error).split()), 200)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" (at {frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}{f': {text}' if text else ''}{place}"

@@ -1,0 +1,154 @@
+"""``http:``, a target that is asked with one GET or POST request."""
+
+from __future__ import annotations
+
+import http
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from pytest_mcpeval.loading.messages import shortened
+from pytest_mcpeval.servers.causes import plain_words
+from pytest_mcpeval.servers.definitions import ServerDefinition, public_url
+from pytest_mcpeval.servers.errors import ServerConfigError
+from pytest_mcpeval.servers.json_paths import parse_json
+from pytest_mcpeval.servers.variables import expand, expanded
+from pytest_mcpeval.targets.base import AnswerError, Request, TargetStartError
+from pytest_mcpeval.targets.filling import filled, filled_url
+from pytest_mcpeval.targets.threads import EventLoop, Late
+from pytest_mcpeval.text.redact import redactor
+
+if TYPE_CHECKING:
+    import httpx2
+
+_CLOSE_SECONDS = 5.0
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+class HttpTarget:
+    """Asks a URL for every request. Redirects are not followed: headers may hold secrets.
+
+    ``definition`` has the URL with placeholders, and the headers; ``${VAR}`` in both is taken from
+    ``environ``. With a ``body``, JSON data with placeholders, it is a POST. ``timeout`` is in seconds and
+    covers the whole exchange.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        definition: ServerDefinition,
+        environ: Mapping[str, str],
+        timeout: float,
+        body: Any = None,
+    ) -> None:
+        self._role = role
+        self._definition = definition
+        self._environ = environ
+        self._body = body
+        self._timeout = timeout
+        self._loop = EventLoop(f"mcpeval-{role}-http")
+        self._expanded: ServerDefinition | None = None
+        self._client: httpx2.AsyncClient | None = None
+
+    @property
+    def name(self) -> str:
+        """``http: http://localhost:8080/api/v1/index/search``."""
+        return f"http: {self._definition.shown()}"
+
+    def open(self) -> None:
+        """Fill in variables. No request is made.
+
+        Raises:
+            TargetStartError: A variable is not set, or the URL is none.
+        """
+        if self._expanded is not None:
+            return
+        try:
+            filled_in = expand(self._definition, self._environ)
+            owner = f"{self._definition.origin}: {self._role}".removeprefix(": ")
+            self._body = expanded(self._body, self._environ, owner, "body")
+        except ServerConfigError as error:
+            raise TargetStartError(self._role, self.name, str(error)) from None
+        if not filled_in.url.startswith(("http://", "https://")):
+            raise TargetStartError(
+                self._role, self.name, "its `url` is no HTTP URL once its variables are filled in"
+            )
+        self._expanded = filled_in
+
+    def ask(self, request: Request) -> Any:
+        """The JSON value of the answer.
+
+        Raises:
+            AnswerError: No answer in time, an error status, or no JSON.
+        """
+        self.open()
+        assert self._expanded is not None
+        url = filled_url(self._expanded.url, request)
+        body = None if self._body is None else json.dumps(filled(self._body, request)).encode()
+        try:
+            status, answer = self._loop.run(self._exchange(url, body), self._timeout)
+        except Late:
+            raise AnswerError("timeout", f"no answer within {self._timeout:g} s from {self._place}") from None
+        if status != http.HTTPStatus.OK:
+            raise self._refusal(status, answer)
+        try:
+            return parse_json(answer.decode("utf-8"), with_nan=True)
+        except ValueError as error:
+            message = f"the answer of {self._place} is no JSON ({error}): {self._excerpt(answer)}"
+            raise AnswerError("answer", message) from None
+
+    async def _exchange(self, url: str, body: bytes | None) -> tuple[int, bytes]:
+        import httpx2
+
+        assert self._expanded is not None
+        if self._client is None:
+            kind = {} if self._body is None else {"Content-Type": "application/json"}
+            headers = {**kind, **self._expanded.headers}
+            self._client = httpx2.AsyncClient(headers=headers, timeout=None)
+        method = "GET" if body is None else "POST"
+        try:
+            async with self._client.stream(method, url, content=body) as response:
+                return response.status_code, await self._received(response)
+        except (httpx2.ConnectError, httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise AnswerError("unreachable", f"{self._words(error)} ({self._place})") from None
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            raise AnswerError("connection", f"{self._words(error)} ({self._place})") from None
+
+    async def _received(self, response: httpx2.Response) -> bytes:
+        body = bytearray()
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > _MOST_BYTES:
+                raise AnswerError("answer", f"the answer of {self._place} exceeds {_MOST_BYTES >> 20} MiB")
+        return bytes(body)
+
+    def _refusal(self, status: int, body: bytes) -> AnswerError:
+        message = f"HTTP {status}{_phrase(status)} from {self._place}: {self._excerpt(body)}"
+        return AnswerError("refused" if status in (401, 403) else "http", message)
+
+    @property
+    def _place(self) -> str:
+        return public_url(self._definition.url)
+
+    def _words(self, error: Exception) -> str:
+        return redactor.text(plain_words(error))
+
+    def _excerpt(self, body: bytes) -> str:
+        text = redactor.text(body.decode("utf-8", "replace"))[:2000]
+        return shortened(" ".join(text.split()), 100) or "an empty answer"
+
+    def close(self) -> None:
+        """Close connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(Late):
+                self._loop.run(client.aclose(), _CLOSE_SECONDS)
+        self._loop.close()
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f" {http.HTTPStatus(status).phrase}"
+    except ValueError:
+        return ""
