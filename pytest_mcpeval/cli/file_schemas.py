@@ -49,13 +49,11 @@ def kind_schema(name: str) -> Schema:
     Raises:
         KeyError: No kind has a file of that name.
     """
-    from pytest_mcpeval.core.fields import PROVENANCE
     from pytest_mcpeval.kinds import Kinds
     from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 
     models = {key: kind.file_models[key] for kind in Kinds(BUILTIN).values() for key in kind.file_models}
     schema = _schema_of(models[name])
-    schema["patternProperties"] = {f"^{PROVENANCE}": {}}
     return {"$schema": DIALECT, **schema, "title": f"pytest-mcpeval: {name}"}
 
 

@@ -174,7 +174,7 @@ def _spellings(name: str, alias: Any) -> tuple[str, ...]:
 
 
 class RowModel(FileModel):
-    """A row of a file, which may have remarks of its authors: keys that begin with ``__``."""
+    """A mapping in a file which may have remarks of its authors: keys that begin with ``__``."""
 
     model_config = ConfigDict(
         {**FILE_MODEL, "json_schema_extra": {"patternProperties": {f"^{PROVENANCE}": {}}}}

@@ -1,16 +1,18 @@
-"""What the loaders of data files share: effective settings, and problems with their origin."""
+"""What the loaders of data files share: ids of rows, effective settings, and problems with their origin."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from pytest_mcpeval.config.merge import merge
-from pytest_mcpeval.core.fields import PROVENANCE, given, located
+from pytest_mcpeval.core.case import id_problems
+from pytest_mcpeval.core.fields import given, located
 from pytest_mcpeval.core.kind import Place
-from pytest_mcpeval.loading import Document, Problem
+from pytest_mcpeval.loading import DataFileError, Document, Problem
 from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.schema import validate
 
@@ -18,34 +20,51 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
-def checked(model: type[ModelT], document: Document) -> ModelT:
-    """The document as a model, without the remarks of its authors.
+def suite_or_rows(model: type[ModelT], document: Document, rows: str) -> ModelT:
+    """The document as a model of a suite; a document that is a list is the ``rows`` of one.
 
     Raises:
         DataFileError: With every problem of the document.
     """
-    data = document.data
-    if isinstance(data, Mapping):
-        data = {key: value for key, value in data.items() if not key.startswith(PROVENANCE)}
-    return validate(model, document, data)
+    if not isinstance(document.data, list):
+        return validate(model, document)
+    return model.model_validate({rows: validate(_rows_adapter(model, rows), document)})
+
+
+@cache
+def _rows_adapter(model: type[BaseModel], rows: str) -> TypeAdapter[Any]:
+    return TypeAdapter(model.model_fields[rows].rebuild_annotation())
 
 
 class SuiteLoader(Generic[ModelT, SettingsT]):
     """Turns a checked document into a suite, gathering what its schema alone cannot see.
 
-    ``model`` has the file's own settings besides its rows. ``settings`` are those in force: of the project
-    files, then of the file itself, then of the command line.
+    ``model`` has the file's own settings besides its rows, which are at ``at`` in the document. ``settings``
+    are those in force: of the project files, then of the file itself, then of the command line.
     """
 
     def __init__(
-        self, document: Document, place: Place, model: ModelT, settings_model: type[SettingsT]
+        self, document: Document, place: Place, model: ModelT, settings_model: type[SettingsT], rows: str
     ) -> None:
         self.document = document
         self.place = place
         self.model = model
+        self.at: tuple[str, ...] = () if isinstance(document.data, list) else (rows,)
         self.problems: list[Problem] = []
         own = given(located(model, document.path.parent), settings_model.model_fields)
         self.settings = settings_model(**merge(merge(place.settings, own), place.overrides))
+
+    def raise_problems(self) -> None:
+        """Raise DataFileError with the problems noted so far, if there are any."""
+        if self.problems:
+            raise DataFileError(self.problems)
+
+    def check_ids(self, ids: Iterable[str | None]) -> None:
+        """Note what is wrong with the ids of the rows, in their order; None is that of a row without one."""
+        rows: list[tuple[str, tuple[str | int, ...]]] = [
+            (name, (*self.at, index)) for index, name in enumerate(ids) if name is not None
+        ]
+        self.problems += id_problems(self.document, rows)
 
     def problem(self, *keys: str | int, message: str) -> None:
         """Note a problem of the value at a path of keys."""

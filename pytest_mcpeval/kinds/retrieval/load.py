@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.core.case import id_problems
 from pytest_mcpeval.core.fields import vacuous
 from pytest_mcpeval.core.gate import names
 from pytest_mcpeval.core.kind import Case, Place
 from pytest_mcpeval.core.statistics import lowest_p
-from pytest_mcpeval.kinds.loader import SuiteLoader, checked
+from pytest_mcpeval.kinds.loader import SuiteLoader
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.definitions import beyond_depth, cutoff_of
 from pytest_mcpeval.kinds.retrieval.schema import (
@@ -26,6 +25,7 @@ from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery, Retriev
 from pytest_mcpeval.kinds.retrieval.words import names_the_tool, words
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused, load
 from pytest_mcpeval.loading.messages import shown, suggestion
+from pytest_mcpeval.loading.schema import validate
 
 
 def load_suite(document: Document, place: Place) -> RetrievalSuite:
@@ -35,7 +35,7 @@ def load_suite(document: Document, place: Place) -> RetrievalSuite:
         DataFileError: With every problem of the file, or of its corpus.
     """
     with garbage_collection_paused():
-        return _Loader(document, place, checked(GoldenModel, document), RetrievalSettings).suite()
+        return _Loader(document, place, validate(GoldenModel, document), RetrievalSettings, "queries").suite()
 
 
 def load_corpus(path: Path) -> Corpus:
@@ -45,7 +45,7 @@ def load_corpus(path: Path) -> Corpus:
         DataFileError: With every problem of the file.
     """
     document = load(path)
-    model = checked(CorpusModel, document)
+    model = validate(CorpusModel, document)
     problems = _corpus_problems(document, model.tools)
     if problems:
         raise DataFileError(problems)
@@ -88,12 +88,10 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
         self._check_limits()
         self._check_pins()
         self._check_retriever()
-        rows = ((query.id, ("queries", index)) for index, query in enumerate(self.model.queries))
-        self.problems += id_problems(self.document, rows)
+        self.check_ids(query.id for query in self.model.queries)
         for index, query in enumerate(self.model.queries):
             self._check_query(index, query, corpus)
-        if self.problems:
-            raise DataFileError(self.problems)
+        self.raise_problems()
         pins = self.settings.gates.pinned
         queries = tuple(golden_query(query, pins.get(query.id)) for query in self.model.queries)
         golden = GoldenData(queries, corpus)

@@ -106,7 +106,7 @@ class ToolModel(RowModel):
     input_schema: dict[str, Any] | None = Field(None, validation_alias="schema")
 
 
-class CorpusModel(FileModel):
+class CorpusModel(RowModel):
     """A tool corpus."""
 
     kind: Literal["retrieval"] = "retrieval"
@@ -193,7 +193,7 @@ class RetrievalSettings(FileModel):
     )
 
 
-class GoldenModel(RetrievalSettings):
+class GoldenModel(RowModel, RetrievalSettings):
     """A whole golden file. Settings given here win over ``mcpeval.yaml``."""
 
     kind: Literal["retrieval"] = "retrieval"

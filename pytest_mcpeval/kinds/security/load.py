@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.core.case import id_problems
 from pytest_mcpeval.core.fields import LONGEST_ID, vacuous
 from pytest_mcpeval.core.kind import Case, Place
-from pytest_mcpeval.kinds.loader import SuiteLoader, checked
+from pytest_mcpeval.kinds.loader import SuiteLoader
 from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE, HARMLESS, resembled
 from pytest_mcpeval.kinds.security.corpus_checks import twins, warnings
 from pytest_mcpeval.kinds.security.recorded import read_recorded
@@ -25,6 +24,7 @@ from pytest_mcpeval.kinds.security.spec import (
 )
 from pytest_mcpeval.loading import DataFileError, Document, garbage_collection_paused
 from pytest_mcpeval.loading.messages import choice, shown, suggestion
+from pytest_mcpeval.loading.schema import validate
 
 
 def load_suite(document: Document, place: Place) -> SecuritySuite:
@@ -34,18 +34,15 @@ def load_suite(document: Document, place: Place) -> SecuritySuite:
         DataFileError: With every problem of the file, or of recorded verdicts it is measured with.
     """
     with garbage_collection_paused():
-        return _Loader(document, place).suite()
+        model = validate(CorpusModel, document)
+        return _Loader(document, place, model, SecuritySettings, "entries").suite()
 
 
 class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
     """Turns a validated corpus into entries, gathering what the schema alone cannot see."""
 
-    def __init__(self, document: Document, place: Place) -> None:
-        super().__init__(document, place, checked(CorpusModel, document), SecuritySettings)
-
     def suite(self) -> SecuritySuite:
-        rows = ((entry.id, ("entries", index)) for index, entry in enumerate(self.model.entries))
-        self.problems += id_problems(self.document, rows)
+        self.check_ids(entry.id for entry in self.model.entries)
         self._find_twins()
         self._check_own_licenses()
         by_id = {entry.id: entry for entry in self.model.entries}
@@ -57,9 +54,9 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         chosen = self._chosen(everything)
         self._check_detectors(chosen)
         self._check_gates(chosen)
-        self._raise()
+        self.raise_problems()
         recorded = self._recorded([entry.id for entry in everything])
-        self._raise()
+        self.raise_problems()
         corpus = AttackCorpus(chosen, "" if self.model.version is None else str(self.model.version))
         lines = {entry.id: index for index, entry in enumerate(self.model.entries)}
         return SecuritySuite(
@@ -81,10 +78,6 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             corpus=corpus,
             recorded=recorded,
         )
-
-    def _raise(self) -> None:
-        if self.problems:
-            raise DataFileError(self.problems)
 
     def _find_twins(self) -> None:
         entries = self.model.entries

@@ -235,7 +235,7 @@ class EntrySettings(SecuritySettings):
     )
 
 
-class CorpusModel(SecuritySettings):
+class CorpusModel(RowModel, SecuritySettings):
     """A whole corpus file. Settings given here win over ``mcpeval.yaml``."""
 
     kind: Literal["security"] = "security"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pytest_mcpeval.config.merge import merge
 from pytest_mcpeval.core.baseline import digest_of
-from pytest_mcpeval.core.case import id_problems
-from pytest_mcpeval.core.fields import given, located
+from pytest_mcpeval.core.fields import located
 from pytest_mcpeval.core.kind import Case, Place
 from pytest_mcpeval.core.sample import to_json
+from pytest_mcpeval.kinds.loader import SuiteLoader, suite_or_rows
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.session.attaching import attached_servers
 from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, UNATTRIBUTED
@@ -28,9 +27,8 @@ from pytest_mcpeval.kinds.session.schema import (
     SessionSettings,
 )
 from pytest_mcpeval.kinds.session.spec import REPORT_ID, PlannedScenario, SessionSpec, SessionSuite
-from pytest_mcpeval.loading import DataFileError, Document, Problem
+from pytest_mcpeval.loading import Document
 from pytest_mcpeval.loading.messages import shown, suggestion
-from pytest_mcpeval.loading.schema import validate
 
 _RESERVED = (CROSS_MCP, UNATTRIBUTED)
 
@@ -41,26 +39,16 @@ def load_suite(document: Document, place: Place, checks: CheckRegistry) -> Sessi
     Raises:
         DataFileError: With every problem of the file, or of the files that define servers and scenarios.
     """
-    data = {"scenarios": document.data} if isinstance(document.data, list) else document.data
-    at = ("scenarios",) if isinstance(document.data, list) else ()
-    model: SessionModel = validate(SessionModel, document, data)
-    return _Loader(document, place, model, checks, bool(at)).suite()
+    return _Loader(document, place, checks).suite()
 
 
-class _Loader:
+class _Loader(SuiteLoader[SessionModel, SessionSettings]):
     """Turns a validated session file into a suite, gathering what the schema alone cannot see."""
 
-    def __init__(
-        self, document: Document, place: Place, model: SessionModel, checks: CheckRegistry, is_list: bool
-    ) -> None:
-        self.document = document
-        self.place = place
-        self.model = model
+    def __init__(self, document: Document, place: Place, checks: CheckRegistry) -> None:
+        model = suite_or_rows(SessionModel, document, "scenarios")
+        super().__init__(document, place, model, SessionSettings, "scenarios")
         self.checks = checks
-        self.at: tuple[str, ...] = () if is_list else ("scenarios",)
-        self.problems: list[Problem] = []
-        own = given(located(model, document.path.parent), SessionSettings.model_fields)
-        self.settings = SessionSettings(**merge(merge(place.settings, own), place.overrides))
 
     def suite(self) -> SessionSuite:
         root = _root(self.document.path, self.place.key)
@@ -69,8 +57,7 @@ class _Loader:
         models = self._models()
         self._check_scenarios(models, servers.attached)
         planned = tuple(self._planned(index, model) for index, model in enumerate(models))
-        if self.problems:
-            raise DataFileError(self.problems)
+        self.raise_problems()
         chosen = [(index, one) for index, one in enumerate(planned) if self._is_approved(one)]
         return SessionSuite(
             key=self.place.key,
@@ -101,9 +88,6 @@ class _Loader:
         text = to_json(content).replace(to_json(str(root))[1:-1], "")
         return digest_of(text)
 
-    def _problem(self, *keys: str | int, message: str) -> None:
-        self.problems.append(self.document.problem(*keys, message=message))
-
     def _check_servers(self, attached: Mapping[str, Any], known: Mapping[str, Any]) -> None:
         for name in attached:
             if name not in self.settings.dispositions:
@@ -111,23 +95,23 @@ class _Loader:
                     f"the server {shown(name)} has no disposition: say read_only, sandboxed or skip "
                     "for it in `dispositions`, or leave it out of `servers`"
                 )
-                self._problem("dispositions", message=message)
+                self.problem("dispositions", message=message)
             if name in _RESERVED:
-                self._problem("dispositions", message=f"no server may be called {shown(name)}: rename it")
+                self.problem("dispositions", message=f"no server may be called {shown(name)}: rename it")
         for name, scope in self.settings.dispositions.items():
             at = ("dispositions", name)
             if name not in known:
                 listed = ", ".join(sorted(known)) or "none"
                 message = f"unknown server {shown(name)}{suggestion(name, known)} (defined: {listed})"
-                self._problem(*at, message=message + self._origin("dispositions"))
+                self.problem(*at, message=message + self.origin("dispositions"))
             if scope.test_resources and scope.disposition != "sandboxed":
                 message = (
                     f"`test_resources` are for a sandboxed server, and {shown(name)} is {scope.disposition}"
                 )
-                self._problem(*at, "test_resources", message=message + self._origin("dispositions"))
+                self.problem(*at, "test_resources", message=message + self.origin("dispositions"))
         for index, name in enumerate(self.settings.servers or ()):
             if name not in known:
-                self._problem(
+                self.problem(
                     "servers", index, message=f"unknown server {shown(name)}{suggestion(name, known)}"
                 )
 
@@ -136,7 +120,7 @@ class _Loader:
             return self.model.scenarios
         path = self.document.path.parent / self.model.scenarios
         if not path.is_file():
-            self._problem("scenarios", message=f"scenarios: there is no file {path}")
+            self.problem("scenarios", message=f"scenarios: there is no file {path}")
             return []
         return [_scenario_of(row) for row in read_scenarios(path)]
 
@@ -146,13 +130,11 @@ class _Loader:
                 "the scenarios are not approved: read them, then say `approval: approve`, or "
                 "`approval: user-only` to drop the derived ones"
             )
-            self._problem("approval", message=message)
+            self.problem("approval", message=message)
         if len(models) > MOST_SCENARIOS:
             message = f"expected 1 to {MOST_SCENARIOS} scenarios, found {len(models)}: drop some"
-            self._problem(*self.at, message=message)
-        self.problems += id_problems(
-            self.document, ((name, (*self.at, index)) for index, name in enumerate(_ids(models)))
-        )
+            self.problem(*self.at, message=message)
+        self.check_ids(model.id or f"S{index + 1}" for index, model in enumerate(models))
         dispositions = {
             name: found.disposition
             for name in attached
@@ -161,22 +143,22 @@ class _Loader:
         for index, model in enumerate(models):
             self._check_scenario(index, model, {**dict.fromkeys(attached), **dispositions})
         if self.settings.approval == "user-only" and models and all(m.source == "derived" for m in models):
-            self._problem("approval", message="user-only drops all scenarios: nothing is left to evaluate")
+            self.problem("approval", message="user-only drops all scenarios: nothing is left to evaluate")
 
     def _check_scenario(self, index: int, model: ScenarioModel, dispositions: Mapping[str, Any]) -> None:
         for number, target in enumerate(model.targets_mcps):
             problem = target_problem(target, dispositions) if dispositions else ""
             if problem:
-                self._problem(*self.at, index, "targets_mcps", number, message=f"targets_mcps: {problem}")
+                self.problem(*self.at, index, "targets_mcps", number, message=f"targets_mcps: {problem}")
         if model.steps is not None and model.agent is not None:
             message = "`steps` and `agent` both carry the scenario out: remove one of them"
-            self._problem(*self.at, index, "agent", message=message)
+            self.problem(*self.at, index, "agent", message=message)
         if model.steps is None and model.agent is None and self.settings.agent is None:
             message = (
                 "nobody carries this scenario out: say `steps:` or `agent:` here, or `agent:` for the whole "
                 "file or in its entry of mcpeval.yaml"
             )
-            self._problem(*self.at, index, message=message)
+            self.problem(*self.at, index, message=message)
 
     def _planned(self, index: int, model: ScenarioModel) -> PlannedScenario:
         steps: tuple[Step, ...] = ()
@@ -190,7 +172,7 @@ class _Loader:
                 )
             except CheckSpecError as error:
                 for path, message in error.problems:
-                    self._problem(*self.at, index, "steps", *path, message=message)
+                    self.problem(*self.at, index, "steps", *path, message=message)
         own_agent = model.agent and located(model.agent, self.document.path.parent)
         scenario = Scenario(
             id=model.id or f"S{index + 1}",
@@ -242,15 +224,6 @@ class _Loader:
         agents = [self.settings.agent, *(model.agent for model in models)]
         names = [agent.fixture for agent in agents if agent is not None]
         return tuple(dict.fromkeys(name for name in (*names, self.settings.critic.fixture) if name))
-
-    def _origin(self, setting: str) -> str:
-        """Where a setting comes from, when it is not this file."""
-        origin = None if setting in self.model.model_fields_set else self.place.origins.get(setting)
-        return f"; `{setting}` comes from {origin}" if origin else ""
-
-
-def _ids(models: list[ScenarioModel]) -> Iterator[str]:
-    return (model.id or f"S{index + 1}" for index, model in enumerate(models))
 
 
 def _scenario_of(row: IntakeModel) -> ScenarioModel:
