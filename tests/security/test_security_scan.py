@@ -40,7 +40,8 @@ def project(path: Path, *entries: dict[str, Any]) -> Project:
     made.write("poisoned.py", POISONED)
     servers = {"tiny": {"module": "server:server"}, "bad": {"module": "poisoned:server"}}
     made.write_json(".mcp.json", {"mcpServers": servers})
-    made.write_json(SETTINGS, {"security": list(entries)})
+    if entries:
+        made.write_json(SETTINGS, {"security": list(entries)})
     return made
 
 
