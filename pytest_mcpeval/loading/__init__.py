@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from .document import Document, UnsoundDocumentError
-from .limits import Limits
+from .document import Document
 from .loader import load
 from .pausing import garbage_collection_paused
 from .problems import DataFileError, Problem, lines_of
+from .source import Limits
 
 __all__ = [
     "DataFileError",
     "Document",
     "Limits",
     "Problem",
-    "UnsoundDocumentError",
     "garbage_collection_paused",
     "lines_of",
     "load",

@@ -8,11 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .limits import Limits
-from .parsed import EntryLines, Key
-from .positions import Position, find
+from .json_scan import Scan
+from .parsed import EntryLines, Key, Position, find
 from .problems import DataFileError, Problem
-from .source import LINE_BREAK, Source, read
+from .source import LINE_BREAK, Limits, Source, read
 
 EXCERPT_WIDTH = 200
 """Characters that an excerpt shows of a line: the whole file may be one."""
@@ -64,8 +63,14 @@ class Document:
 
     @cached_property
     def _positions(self) -> Position | None:
-        source = self._unchanged_source()
-        return None if source is None else _positions(source, self.limits)
+        source, suffix = self._unchanged_source(), self.path.suffix.lower()
+        if source is None or suffix == ".jsonl":
+            return None
+        if suffix == ".json":
+            return Scan(source, self.limits).positions
+        from .yaml_positions import positions
+
+        return positions(source)
 
     @cached_property
     def _source_lines(self) -> list[str]:
@@ -90,17 +95,6 @@ def value_at(data: Any, keys: Iterable[Key]) -> Any:
     return data
 
 
-class UnsoundDocumentError(DataFileError):
-    """A file that could be read to its end, but not without problems.
-
-    ``document`` is the file all the same: for finding what else is wrong with it.
-    """
-
-    def __init__(self, problems: Iterable[Problem], document: Document) -> None:
-        super().__init__(problems)
-        self.document = document
-
-
 def _part(text: str, near: str) -> str:
     """A line; of a long one the part around a text, which stands there quoted, or as the value of a key."""
     if len(text) <= EXCERPT_WIDTH:
@@ -110,16 +104,3 @@ def _part(text: str, near: str) -> str:
     start = max(0, min(place - EXCERPT_WIDTH // 4, len(text) - EXCERPT_WIDTH))
     end = start + EXCERPT_WIDTH
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
-
-
-def _positions(source: Source, limits: Limits) -> Position | None:
-    suffix = source.path.suffix.lower()
-    if suffix == ".json":
-        from .json_scan import scan
-
-        return scan(source, limits).positions
-    if suffix in (".yaml", ".yml"):
-        from .yaml_positions import positions
-
-        return positions(source)
-    return None

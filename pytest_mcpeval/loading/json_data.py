@@ -7,20 +7,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
-from .json_syntax import syntax_problem
-from .limits import Limits
-from .parsed import EntryLines, Parsed, ParsedWithProblemsError
-from .problems import DataFileError, Problem
-from .source import LINE_BREAK, Source
+from .json_scan import problems_of
+from .parsed import EntryLines, Parsed
+from .problems import DataFileError
+from .source import LINE_BREAK, Limits, Source
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_CONTAINERS = (dict, list)
-
-
-class _SuspectError(Exception):
-    """Something the slow scan must look at."""
 
 
 def parse(source: Source, limits: Limits) -> Parsed:
@@ -34,13 +28,12 @@ def parse(source: Source, limits: Limits) -> Parsed:
     try:
         reader = _Reader(source.text)
         data = reader.document()
-        nodes, depth = measured(data, limits)
+        nodes, depth = _measured(data, limits)
         _check_values(data)
-    except json.JSONDecodeError as error:
-        raise source.error(source.line_at(error.pos), syntax_problem(source.text, error)) from error
-    except (_SuspectError, RecursionError, ValueError) as error:
-        raise _scanned(source, limits, str(error)) from error
-    return Parsed(data, reader.entry_lines(source), nodes, depth)
+    except (RecursionError, ValueError) as error:
+        problems = problems_of(source, limits)
+        raise DataFileError(problems) if problems else source.error(0, f"is not JSON: {error}") from error
+    return Parsed(data, reader.entry_lines(), nodes, depth)
 
 
 def parse_lines(source: Source, limits: Limits) -> Parsed:
@@ -59,141 +52,90 @@ def parse_lines(source: Source, limits: Limits) -> Parsed:
     decode = json.JSONDecoder(object_pairs_hook=_unique).decode
     try:
         data = [decode(row.text) for row in rows]
-        nodes, depth = measured(data, limits)
+        nodes, depth = _measured(data, limits)
         _check_values(data)
-    except (_SuspectError, RecursionError, ValueError) as error:
-        raise _row_problems(source, rows, limits) from error
+    except (RecursionError, ValueError) as error:
+        inner = replace(limits, max_depth=max(1, limits.max_depth - 1))
+        problems = [problem for row in rows for problem in problems_of(row, inner)]
+        # Rows that are sound one by one are too many together.
+        raise DataFileError(problems) if problems else source.error(0, limits.too_many) from error
     return Parsed(data, EntryLines(rows[0].first_line, [row.first_line for row in rows]), nodes, depth)
 
 
-def _row_problems(source: Source, rows: list[Source], limits: Limits) -> DataFileError:
-    """The problems of every row; without any, the rows together are too many."""
-    inner = replace(limits, max_depth=max(1, limits.max_depth - 1))
-    problems: list[Problem] = []
-    for row in rows:
-        try:
-            parse(row, inner)
-        except DataFileError as error:
-            problems += error.problems
-    return DataFileError(problems) if problems else source.error(0, limits.too_many)
-
-
-def measured(data: Any, limits: Limits) -> tuple[int, int]:
-    """How many keys and values data holds, and how deep it nests; level by level, without recursion."""
-    nodes, depth = 1, 0
-    level = [data] if type(data) in _CONTAINERS else []
-    while level:
-        depth += 1
-        nodes += sum(len(node) * 2 if type(node) is dict else len(node) for node in level)
-        if nodes > limits.max_nodes or depth > limits.max_depth:
-            raise _SuspectError("over the limits")
-        level = [child for node in level for child in _children(node) if type(child) in _CONTAINERS]
-    return nodes, depth
-
-
-def _children(node: Any) -> Any:
-    return node.values() if type(node) is dict else node
-
-
-def _scanned(source: Source, limits: Limits, found: str) -> DataFileError:
-    """The problems of text of which the reader has seen a part only: the rest of it may be no JSON."""
-    from .json_scan import scan
-
-    try:
-        json.loads(source.text, parse_int=str)
-    except json.JSONDecodeError as error:
-        return source.error(source.line_at(error.pos), syntax_problem(source.text, error))
-    except RecursionError:
-        pass  # What lies above the depth limit is sound: the scan stops there.
-    problems = scan(source, limits).problems
-    if not problems:
-        return source.error(0, f"is not JSON: {found}")
-    try:
-        # Halves of surrogate pairs have no bytes: whoever reads on must not stumble over them.
-        text = json.dumps(json.loads(source.text), ensure_ascii=False).encode("utf-8", "replace")
-        return ParsedWithProblemsError(problems, Parsed(json.loads(text), EntryLines(), 0, 0))
-    except (RecursionError, ValueError):
-        return DataFileError(problems)
-
-
 class _Reader:
-    """Reads the outer two levels itself, to learn where entries start; the C scanner reads the rest."""
+    """Reads the outer two levels itself, to learn where entries start; the C scanner reads the rest.
+
+    It raises ValueError where the text is no JSON: `problems_of` finds the words.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.at = 0
         self.decode = json.JSONDecoder(object_pairs_hook=_unique).raw_decode
-        self.start = self.skip(0)
         self.rows: list[int] = []
         self.by_key: dict[str, list[int]] = {}
 
     def document(self) -> Any:
-        read = {"{": self.object, "[": self.root_array}.get(self.text[self.start], self.decode)
-        data, end = read(self.text, self.start)
-        if self.skip(end) != len(self.text):
-            self.refuse()
+        first = self.next_character()
+        self.start = self.at
+        data = self.object() if first == "{" else self.array(self.rows) if first == "[" else self.value()
+        if self.next_character():
+            raise ValueError("extra data")
         return data
 
-    def object(self, text: str, position: int) -> tuple[dict[str, Any], int]:
+    def object(self) -> dict[str, Any]:
         """The root object; the entries of each array in it are noted by key."""
         pairs: list[tuple[str, Any]] = []
-        for start in self.members(position, "}"):
-            if text[start : start + 1] != '"':
-                self.refuse()
-            key, end = self.decode(text, start)
-            position = self.skip(end)
-            if text[position : position + 1] != ":":
-                self.refuse()
-            position = self.skip(position + 1)
-            if text[position : position + 1] == "[":
-                value, self.end = self.array(position, self.by_key.setdefault(key, []))
-            else:
-                value, self.end = self.decode(text, position)
-            pairs.append((key, value))
-        return _unique(pairs), self.end
+        for _ in self.members("}"):
+            if self.next_character() != '"':
+                raise ValueError("a key is no text")
+            key = self.value()
+            self.take(":")
+            is_array = self.next_character() == "["
+            pairs.append((key, self.array(self.by_key.setdefault(key, [])) if is_array else self.value()))
+        return _unique(pairs)
 
-    def root_array(self, text: str, position: int) -> tuple[list[Any], int]:
-        """The root array; its entries are noted as rows."""
-        return self.array(position, self.rows)
-
-    def array(self, position: int, starts: list[int]) -> tuple[list[Any], int]:
+    def array(self, starts: list[int]) -> list[Any]:
         """An array of which every entry's start is noted."""
         entries: list[Any] = []
-        for start in self.members(position, "]"):
-            starts.append(start)
-            entry, self.end = self.decode(self.text, start)
-            entries.append(entry)
-        return entries, self.end
+        for _ in self.members("]"):
+            starts.append(self.at)
+            entries.append(self.value())
+        return entries
 
-    def members(self, position: int, close: str) -> Iterator[int]:
-        """Where each member of a container starts; the caller leaves in ``end`` where it ended."""
-        position = self.skip(position + 1)
-        if self.text[position : position + 1] == close:
-            self.end = position + 1
+    def members(self, close: str) -> Iterator[None]:
+        """Stops at the start of each member of a container, which the caller reads."""
+        self.at += 1
+        if self.next_character() == close:
+            self.at += 1
             return
-        while True:
-            yield position
-            position = self.skip(self.end)
-            mark = self.text[position : position + 1]
-            if mark == close:
-                self.end = position + 1
-                return
-            if mark != ",":
-                self.refuse()
-            position = self.skip(position + 1)
+        yield
+        while self.take("," + close) == ",":
+            self.next_character()
+            yield
 
-    def skip(self, position: int) -> int:
-        """The position after white space."""
-        found = _SPACE.match(self.text, position)
-        return found.end() if found else position
+    def value(self) -> Any:
+        value, self.at = self.decode(self.text, self.at)
+        return value
 
-    def refuse(self) -> NoReturn:
-        """Let the json module word what is wrong."""
-        json.loads(self.text)
-        raise AssertionError("the json module accepts what this reader refuses")
+    def take(self, wanted: str) -> str:
+        """Go past the next character, which must be one of ``wanted``."""
+        found = self.next_character()
+        if not found or found not in wanted:
+            raise ValueError(f"expected one of {wanted}, found {found!r}")
+        self.at += 1
+        return found
 
-    def entry_lines(self, source: Source) -> EntryLines:
+    def next_character(self) -> str:
+        """The character after white space, at which the reader then stands; empty at the end."""
+        space = _SPACE.match(self.text, self.at)
+        assert space is not None
+        self.at = space.end()
+        return self.text[self.at : self.at + 1]
+
+    def entry_lines(self) -> EntryLines:
         """The noted starts as lines."""
-        breaks = [found.start() for found in LINE_BREAK.finditer(source.text)]
+        breaks = [found.start() for found in LINE_BREAK.finditer(self.text)]
 
         def lines(starts: list[int]) -> list[int]:
             return [1 + bisect_left(breaks, start) for start in starts]
@@ -205,13 +147,23 @@ class _Reader:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) != len(pairs):
-        raise _SuspectError("duplicate keys")
+        raise ValueError("duplicate keys")
     return data
 
 
+def _measured(data: Any, limits: Limits) -> tuple[int, int]:
+    """How many keys and values data holds, and how deep it nests; level by level, without recursion."""
+    nodes, depth = 1, 0
+    level = [data]
+    while level := [node for node in level if type(node) is dict or type(node) is list]:
+        depth += 1
+        nodes += sum(len(node) * 2 if type(node) is dict else len(node) for node in level)
+        if nodes > limits.max_nodes or depth > limits.max_depth:
+            raise ValueError("over the limits")
+        level = [child for node in level for child in (node.values() if type(node) is dict else node)]
+    return nodes, depth
+
+
 def _check_values(data: Any) -> None:
-    """Refuse what Python's json reads although it is not JSON: NaN, infinities, half surrogate pairs."""
-    try:
-        json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")
-    except ValueError as error:
-        raise _SuspectError(str(error)) from error
+    """Raise ValueError for what Python's json reads and JSON has not: NaN, infinities, half surrogates."""
+    json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")

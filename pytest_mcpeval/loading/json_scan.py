@@ -1,4 +1,4 @@
-"""A slow second look at JSON text: the line of every value, and what the fast parser cannot say well."""
+"""A slow second look at JSON text: the line of every value, and what is wrong in plain words."""
 
 from __future__ import annotations
 
@@ -7,15 +7,26 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from .limits import Limits
-from .messages import duplicate_key
-from .parsed import Key
-from .positions import Position, at_line, line_of
+from .messages import duplicate_key, shortened
+from .parsed import Key, Position, at_line, line_of
 from .problems import Problem
-from .source import Source
+from .source import LINE_BREAK, Limits, Source
 
 _TOKEN = re.compile(r'(?P<line_break>\r\n|\n|\r)|"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _LONGEST_INTEGER = 4300
+_SHOWN = 20
+
+
+def problems_of(source: Source, limits: Limits) -> list[Problem]:
+    """What is wrong with JSON text: its first syntax error, or everything else."""
+    try:
+        json.loads(source.text, parse_int=str)
+    except json.JSONDecodeError as error:
+        line, message = source.line_at(error.pos), _syntax_problem(source.text, error)
+        return [Problem(source.path, line, message)]
+    except RecursionError:
+        pass  # What lies above the depth limit is sound: the scan stops there.
+    return Scan(source, limits).problems
 
 
 @dataclass
@@ -27,99 +38,101 @@ class _Container:
     key_line: int = 0
 
 
-@dataclass(frozen=True)
 class Scan:
-    """The positions of a JSON text, and its problems."""
+    """The ``positions`` of a JSON text, and its ``problems``.
 
-    positions: Position
-    problems: list[Problem]
+    The text must be well-formed, at least down to the depth limit. It never recurses.
+    """
 
-
-def scan(source: Source, limits: Limits) -> Scan:
-    """Scan JSON text that is well-formed, at least down to the depth limit; never recurses."""
-    return _Scanner(source, limits).scan()
-
-
-class _Scanner:
     def __init__(self, source: Source, limits: Limits) -> None:
-        self.source = source
-        self.limits = limits
         self.problems: list[Problem] = []
-        self.open: list[_Container] = []
-        self.root: Position = source.first_line
-        self.nodes = 0
-
-    def scan(self) -> Scan:
-        line = self.source.first_line
-        for token in _TOKEN.finditer(self.source.text):
+        self.positions: Position = source.first_line
+        self._path = source.path
+        self._open: list[_Container] = []
+        self._nodes = 0
+        line = source.first_line
+        for token in _TOKEN.finditer(source.text):
             if token["line_break"]:
                 line += 1
                 continue
-            self.token(token[0], line)
-            if self.over_limits(line):
+            self._take(token[0], line)
+            if len(self._open) > limits.max_depth:
+                self._report(line, limits.too_deep)
                 break
-        return Scan(self.root, self.problems)
+            if self._nodes > limits.max_nodes:
+                self._report(line, limits.too_many)
+                break
 
-    def token(self, text: str, line: int) -> None:
-        if text in ("{", "["):
-            self.open.append(_Container(line, text == "{"))
-        elif text in ("}", "]"):
-            closed = self.open.pop()
-            self.add((closed.line, closed.children))
-        elif text.startswith('"') and self.expects_key():
-            self.key(self.string(text, line), line)
-        elif text not in (",", ":"):
-            self.check_scalar(text, line)
-            self.add(line)
+    def _take(self, token: str, line: int) -> None:
+        if token in ("{", "["):
+            self._open.append(_Container(line, token == "{"))
+        elif token in ("}", "]"):
+            closed = self._open.pop()
+            self._add((closed.line, closed.children))
+        elif token not in (",", ":"):
+            self._check_scalar(token, line)
+            container = self._open[-1] if self._open else None
+            if container is not None and container.is_object and container.key is None:
+                self._open_key(container, json.loads(token, strict=False), line)
+            else:
+                self._add(line)
 
-    def expects_key(self) -> bool:
-        return bool(self.open) and self.open[-1].is_object and self.open[-1].key is None
-
-    def key(self, key: str, line: int) -> None:
-        container = self.open[-1]
+    def _open_key(self, container: _Container, key: str, line: int) -> None:
         if key in container.children:
-            self.report(line, duplicate_key(key, line_of(container.children[key])))
+            self._report(line, duplicate_key(key, line_of(container.children[key])))
         container.key, container.key_line = key, line
-        self.nodes += 1
+        self._nodes += 1
 
-    def add(self, position: Position) -> None:
-        self.nodes += 1
-        if not self.open:
-            self.root = position
+    def _add(self, position: Position) -> None:
+        self._nodes += 1
+        if not self._open:
+            self.positions = position
             return
-        container = self.open[-1]
+        container = self._open[-1]
         if container.key is None:
             container.children[len(container.children)] = position
         else:
             container.children.setdefault(container.key, at_line(position, container.key_line))
             container.key = None
 
-    def check_scalar(self, text: str, line: int) -> None:
-        if text.startswith('"'):
-            self.string(text, line)
-        elif text in ("NaN", "Infinity", "-Infinity"):
-            self.report(line, f"{text} is not JSON: write a finite number or null")
-        elif text.lstrip("-").isdigit() and len(text) > _LONGEST_INTEGER:
-            self.report(line, f"the number {text[:40]}… is too long: quote it if it is meant as text")
-        elif text[0] in "-0123456789" and math.isinf(float(text)):
-            self.report(line, f"the number {text[:40]} is too large: quote it if it is meant as text")
+    def _check_scalar(self, token: str, line: int) -> None:
+        if token.startswith('"'):
+            if re.search("[\ud800-\udfff]", json.loads(token, strict=False)):
+                message = "half a surrogate pair is no character: write both \\u escapes, or the character"
+                self._report(line, message)
+        elif token in ("NaN", "Infinity", "-Infinity"):
+            self._report(line, f"{token} is not JSON: write a finite number or null")
+        elif token.lstrip("-").isdigit() and len(token) > _LONGEST_INTEGER:
+            self._report(line, f"the number {token[:40]}… is too long: quote it if it is meant as text")
+        elif token[0] in "-0123456789" and math.isinf(float(token)):
+            self._report(line, f"the number {token[:40]} is too large: quote it if it is meant as text")
 
-    def string(self, text: str, line: int) -> str:
-        value = str(json.loads(text, strict=False))
-        if any("\ud800" <= character <= "\udfff" for character in value):
-            self.report(
-                line, "half a surrogate pair is no character: write both \\u escapes, or the character"
-            )
-        return value
+    def _report(self, line: int, message: str) -> None:
+        self.problems.append(Problem(self._path, line, message))
 
-    def over_limits(self, line: int) -> bool:
-        if len(self.open) > self.limits.max_depth:
-            self.report(line, self.limits.too_deep)
-        elif self.nodes > self.limits.max_nodes:
-            self.report(line, self.limits.too_many)
-        else:
-            return False
-        return True
 
-    def report(self, line: int, message: str) -> None:
-        self.problems.append(Problem(self.source.path, line, message))
+def _syntax_problem(text: str, error: json.JSONDecodeError) -> str:
+    """What is wrong at the place where the json module stopped, and how to fix it."""
+    found = LINE_BREAK.split(text[error.pos : error.pos + _SHOWN + 1])[0]
+    words = error.msg.removesuffix(" at").removesuffix(" starting")
+    if not text[error.pos :].strip():
+        place = ", found the end of the text"
+    else:
+        place = f", found {shortened(found, _SHOWN)}" if found.strip() else ""
+    return f"is not JSON: {words[:1].lower()}{words[1:]}{place}{_hint(error.msg, found)}"
+
+
+def _hint(message: str, found: str) -> str:
+    if "trailing comma" in message:
+        return "; remove this comma"
+    if message == "Extra data":
+        return "; remove it"
+    if found[:1] in ("]", "}"):
+        return "; remove the comma before it" if "delimiter" not in message else ""
+    if found.startswith(("//", "/*", "#")):
+        return "; JSON has no comments"
+    if found.startswith("'") or (found and "property name" in message):
+        return "; names and texts need double quotes"
+    if "control character" in message:
+        return "; escape it, as in \\n"
+    return ""

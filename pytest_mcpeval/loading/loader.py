@@ -7,13 +7,14 @@ from pathlib import Path
 
 from pytest_mcpeval.loading import cache
 
-from .document import Document, UnsoundDocumentError
-from .limits import Limits
+from .document import Document
+from .json_data import parse as _json
+from .json_data import parse_lines as _json_lines
 from .messages import choice
-from .parsed import Parsed, ParsedWithProblemsError
+from .parsed import Parsed
 from .pausing import garbage_collection_paused
 from .problems import DataFileError, Problem
-from .source import Source, read
+from .source import Limits, Source, read
 
 DEFAULT_LIMITS = Limits()
 
@@ -28,14 +29,11 @@ def load(path: Path, *, limits: Limits = DEFAULT_LIMITS, cache_directory: Path |
     """
     suffix = path.suffix.lower()
     if suffix not in PARSERS:
-        raise DataFileError([Problem(path, 0, _unknown_suffix(suffix))])
+        found = f"has the suffix {suffix}" if suffix else "has no suffix"
+        raise DataFileError([Problem(path, 0, f"{found}: expected {choice(PARSERS)}")])
     source = read(path, limits)
-    try:
-        with garbage_collection_paused():
-            parsed = _parse(source, suffix, limits, cache_directory)
-    except ParsedWithProblemsError as error:
-        document = Document(path, error.parsed.data, source.digest, error.parsed.lines, limits)
-        raise UnsoundDocumentError(error.problems, document) from None
+    with garbage_collection_paused():
+        parsed = _parse(source, suffix, limits, cache_directory)
     return Document(path, parsed.data, source.digest, parsed.lines, limits)
 
 
@@ -50,27 +48,10 @@ def _parse(source: Source, suffix: str, limits: Limits, cache_directory: Path | 
     return parsed
 
 
-def _unknown_suffix(suffix: str) -> str:
-    found = f"has the suffix {suffix}" if suffix else "has no suffix"
-    return f"{found}: expected {choice(PARSERS)}"
-
-
 def _yaml(source: Source, limits: Limits) -> Parsed:
     from .yaml_data import parse
 
     return parse(source, limits)
-
-
-def _json(source: Source, limits: Limits) -> Parsed:
-    from .json_data import parse
-
-    return parse(source, limits)
-
-
-def _json_lines(source: Source, limits: Limits) -> Parsed:
-    from .json_data import parse_lines
-
-    return parse_lines(source, limits)
 
 
 PARSERS: dict[str, Callable[[Source, Limits], Parsed]] = {

@@ -1,14 +1,19 @@
-"""What a parser hands over: plain data, and the lines it noticed on the way."""
+"""What a parser gives back: plain data, and the lines of its values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .problems import DataFileError, Problem
-
 Key: TypeAlias = str | int
+
+Position: TypeAlias = "int | tuple[int, Mapping[Key, Position]]"
+"""The line (from 1) of a scalar, or the line of a container with the positions of what it holds.
+
+A tree of them is shaped like the data. The value of a mapping has the line of its key; an entry of a list the
+line it starts on. Plain integers for scalars halve the memory of a large file.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,9 +48,20 @@ class Parsed:
     depth: int
 
 
-class ParsedWithProblemsError(DataFileError):
-    """A file that could be read to its end, but is not sound: ``parsed`` is what it says all the same."""
+def find(position: Position, keys: tuple[Key, ...]) -> int:
+    """The line at a path of keys, or of its nearest ancestor that exists."""
+    for key in keys:
+        if isinstance(position, int) or key not in position[1]:
+            break
+        position = position[1][key]
+    return line_of(position)
 
-    def __init__(self, problems: Iterable[Problem], parsed: Parsed) -> None:
-        super().__init__(problems)
-        self.parsed = parsed
+
+def line_of(position: Position) -> int:
+    """The line of one position."""
+    return position if isinstance(position, int) else position[0]
+
+
+def at_line(position: Position, line: int) -> Position:
+    """The same position on another line: what a key or an alias refers to."""
+    return line if isinstance(position, int) else (line, position[1])

@@ -18,7 +18,6 @@ MANY = 5
 SHOWN_PLACES = 5
 
 _INDEX = re.compile(r"\[\d+\]")
-_FROM_NOTHING = re.compile(r"found (null|NaN|-?Infinity)\b|missing|nothing is asserted")
 
 
 @dataclass(frozen=True)
@@ -43,19 +42,6 @@ class DataFileError(Exception):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
         super().__init__(self.problems)
-
-    def joined(self, later: DataFileError) -> DataFileError:
-        """This error with the problems found later, but for those that tell of the same thing once more.
-
-        What cannot be read is null in the data, on a line that is in doubt already.
-        """
-        known = {(problem.path, problem.line) for problem in self.problems}
-        others = [
-            problem
-            for problem in later.problems
-            if (problem.path, problem.line) not in known or not _FROM_NOTHING.search(problem.message)
-        ]
-        return DataFileError([*self.problems, *others])
 
     def relative_to(self, root: Path) -> DataFileError:
         """This error with paths relative to a directory, and forward slashes."""

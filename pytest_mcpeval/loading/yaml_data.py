@@ -16,11 +16,10 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from .limits import Limits
 from .messages import duplicate_key, shortened, shown
-from .parsed import EntryLines, Parsed, ParsedWithProblemsError
+from .parsed import EntryLines, Parsed
 from .problems import DataFileError, Problem
-from .source import Source
+from .source import Limits, Source
 from .yaml_events import Events
 from .yaml_scalars import TAG_PREFIX, Scalar, resolve, resolve_tagged, unsupported_tag
 
@@ -50,10 +49,9 @@ def parse(source: Source, limits: Limits) -> Parsed:
         raise DataFileError([*builder.problems, *builder.events.syntax_error(error).problems]) from error
     except DataFileError as error:
         raise DataFileError([*builder.problems, *error.problems]) from error
-    parsed = Parsed(data, builder.entry_lines(data), builder.nodes, builder.deepest)
     if builder.problems:
-        raise ParsedWithProblemsError(builder.problems, parsed)
-    return parsed
+        raise DataFileError(builder.problems)
+    return Parsed(data, builder.entry_lines(data), builder.nodes, builder.deepest)
 
 
 class _Builder:

@@ -1,21 +1,13 @@
-"""The lines of every value of a YAML file, also where keys are no texts and aliases lead nowhere."""
+"""The lines of every value of a YAML file that could be parsed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from yaml.events import (
-    AliasEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
+from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent
 
-from .parsed import Key
-from .positions import Position, at_line
+from .parsed import Key, Position, at_line
 from .source import Source
 from .yaml_events import Events
 
@@ -37,19 +29,15 @@ class _Walk:
 
     def value(self, event: Any) -> Position:
         kind, line = type(event), self.events.line(event)
+        if kind is AliasEvent:
+            return at_line(self.anchors[event.anchor], line)
         position: Position
         if kind is ScalarEvent:
             position = line
-            if event.anchor is not None:
-                self.texts[event.anchor] = event.value
-        elif kind is MappingStartEvent:
-            position = (line, self.mapping())
-        elif kind is SequenceStartEvent:
-            position = (line, self.sequence())
+            self.texts[event.anchor] = event.value
         else:
-            return at_line(self.anchors.get(event.anchor, line), line)
-        if event.anchor is not None:
-            self.anchors[event.anchor] = position
+            position = (line, self.mapping() if kind is MappingStartEvent else self.sequence())
+        self.anchors[event.anchor] = position
         return position
 
     def sequence(self) -> dict[Key, Position]:
@@ -64,12 +52,10 @@ class _Walk:
         while type(event := self.next()) is not MappingEndEvent:
             line = self.events.line(event)
             self.value(event)
-            key = self.key(event)
+            is_scalar = type(event) is ScalarEvent
+            key = event.value if is_scalar else self.texts[event.anchor]
             value = self.value(self.next())
-            if key is None:
-                # What is below it has no place in the data.
-                continue
-            if key == "<<" and type(event) is ScalarEvent and event.implicit[0]:
+            if key == "<<" and is_scalar and event.implicit[0]:
                 merged += _merged(value)
             else:
                 found[key] = at_line(value, line)
@@ -77,12 +63,6 @@ class _Walk:
             if not isinstance(position, int):
                 found = {**position[1], **found}
         return found
-
-    def key(self, event: Any) -> str | None:
-        """The text of a key, or None of one that is no text."""
-        if type(event) is ScalarEvent:
-            return str(event.value)
-        return self.texts.get(event.anchor or "") if type(event) is AliasEvent else None
 
 
 def _merged(position: Position) -> list[Position]:

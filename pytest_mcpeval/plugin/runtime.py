@@ -21,7 +21,7 @@ from pytest_mcpeval.core.kind import SettingsFile
 from pytest_mcpeval.core.option import CommandLine
 from pytest_mcpeval.core.run_context import RunContext, Target, TargetT
 from pytest_mcpeval.core.sample_store import SampleStore, Selection, selection_of
-from pytest_mcpeval.loading import DataFileError, Problem, UnsoundDocumentError, load
+from pytest_mcpeval.loading import DataFileError, Problem, load
 from pytest_mcpeval.plugin.prefetch import Prefetch
 from pytest_mcpeval.text.visible import visible
 
@@ -158,21 +158,7 @@ class Runtime(RunContext):
     def _load(self, path: Path) -> Suite[Any] | None:
         if path.name == PROJECT_FILE_NAME:
             return self._suite_of_settings(path)
-        try:
-            document = load(path, cache_directory=self.settings.cache_directory)
-        except UnsoundDocumentError as error:
-            raise self._with_all_problems(error) from None
-        return self._loaded(document)
-
-    def _with_all_problems(self, error: UnsoundDocumentError) -> DataFileError:
-        """What is wrong with the text of a file, and what would be wrong with it besides."""
-        try:
-            self._loaded(error.document)
-        except DataFileError as later:
-            return error.joined(later)
-        return error
-
-    def _loaded(self, document: Document) -> Suite[Any] | None:
+        document = load(path, cache_directory=self.settings.cache_directory)
         if is_baseline(document.data) or is_report(document.data):
             self._check_not_named(document)
             return None

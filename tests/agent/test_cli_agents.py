@@ -72,7 +72,7 @@ def test_two_manifests_of_one_name_are_told(project: Project, capsys: Captured) 
     assert main(["validate", "."]) == 1
 
 
-LAYERS = """\
+UNSOUND_TEXT = """\
 apiVersion:
 name: people
 access: {url: "https://x.example", auth: *y}
@@ -82,26 +82,51 @@ cases:
     input: hello
     assertions: {max_total_tokens: .nan, max_steps: 0, must_not_call: [x], must_call_exactly: {x: 1, [1]: 2}}
 """
+UNSOUND_CONTENT = """\
+apiVersion:
+name: people
+access: {url: "https://x.example"}
+cases:
+  - id: a
+    input: hi
+    assertions: {max_steps: 0, must_not_call: [x], must_call_exactly: {x: 1}}
+"""
 
 
-def test_every_layer_of_problems_is_told_by_both_commands(project: Project, capsys: Captured) -> None:
-    project.write("agent.yaml", LAYERS)
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        (
+            UNSOUND_TEXT,
+            [
+                "agent.yaml:3: the alias *y has no anchor",
+                'agent.yaml:7: duplicate key "input"',
+                "agent.yaml:8: .nan is not a number JSON can hold",
+                "agent.yaml:8: a key must be a text, found a list with 1 entry",
+            ],
+        ),
+        (
+            UNSOUND_CONTENT,
+            [
+                "agent.yaml:1: apiVersion is missing",
+                "agent.yaml:7: cases[0].assertions.max_steps: expected a number of at least 1",
+                'agent.yaml:7: cases[0].assertions.must_call_exactly.x: "x" is also in must_not_call',
+            ],
+        ),
+    ],
+)
+def test_all_problems_of_the_text_or_the_content_are_shown_by_both_commands(
+    project: Project, capsys: Captured, text: str, problems: list[str]
+) -> None:
+    project.write("agent.yaml", text)
     assert main(["discover"]) == 1
     discovered = capsys.readouterr().err
     assert main(["validate", "agent.yaml"]) == 1
     validated = capsys.readouterr().out
-    for words in (
-        "agent.yaml:1: apiVersion is missing",
-        'agent.yaml:7: duplicate key "input"',
-        "agent.yaml:8: .nan is not a number JSON can hold",
-        "agent.yaml:8: cases[0].assertions.max_steps: expected a number of at least 1",
-        'agent.yaml:8: cases[0].assertions.must_call_exactly.x: "x" is also in must_not_call',
-        "agent.yaml:8: a key must be a text, found a list with 1 entry",
-        "agent.yaml:3: the alias *y has no anchor",
-    ):
+    for words in problems:
         assert words in discovered
         assert words in validated
-    assert validated.endswith(": 7 problems\n")
+    assert validated.endswith(f": {len(problems)} problems\n")
 
 
 def test_the_name_of_a_manifest_says_what_it_is(project: Project, capsys: Captured) -> None:

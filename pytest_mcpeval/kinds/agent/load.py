@@ -31,7 +31,7 @@ from pytest_mcpeval.kinds.agent.spec import (
     UiIntrospection,
     UiSelectors,
 )
-from pytest_mcpeval.loading import DataFileError, Document, Problem, UnsoundDocumentError, load
+from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.messages import choice, shown, suggestion
 from pytest_mcpeval.loading.schema import validate
 
@@ -116,15 +116,7 @@ def load_manifest(path: Path) -> Manifest:
     Raises:
         DataFileError: With every problem of the file.
     """
-    try:
-        document = load(path)
-    except UnsoundDocumentError as error:
-        try:
-            manifest_of(error.document)
-        except DataFileError as later:
-            raise error.joined(later) from None
-        raise
-    return manifest_of(document)
+    return manifest_of(load(path))
 
 
 def manifest_of(document: Document) -> Manifest:
