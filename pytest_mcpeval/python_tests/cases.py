@@ -165,8 +165,8 @@ def plain(value: Any) -> Any:
 
 
 def is_python_test(item: pytest.Item | pytest.Collector) -> TypeGuard[pytest.Function]:
-    """Whether an item is a test function of a Python module; the modules of data files have no object."""
-    return isinstance(item, pytest.Function) and item.module is not None
+    """Whether an item is a test function of a Python module: those of data files are not imported."""
+    return isinstance(item, pytest.Function) and item.module.__spec__ is not None
 
 
 def is_python_case(item: pytest.Item) -> TypeGuard[pytest.Function]:

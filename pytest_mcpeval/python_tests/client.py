@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 # Past the time limit of the call itself: only a blocked connection thread lets a test wait this long.
 GRACE_SECONDS = 15.0
 
-OWN_FILES = f"{Path(__file__).parent}{os.sep}"
+OWN_FILES = f"{Path(__file__).parents[1]}{os.sep}"
+"""Where the code of this package lies: what a test is not to be shown."""
 
 
 class CallTool(Protocol):

@@ -26,6 +26,7 @@ from pytest_mcpeval.python_tests.cases import (
     recorder_of,
     withdraw_xfail,
 )
+from pytest_mcpeval.python_tests.client import OWN_FILES
 from pytest_mcpeval.python_tests.markers import (
     CHECKS_MARKER,
     MARKERS,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from pytest_mcpeval.python_tests.client import ExpectationPart
     from pytest_mcpeval.servers.response import Response
 
-PACKAGE = str(Path(__file__).parent)
 SECTION = "mcpeval"
 
 
@@ -272,7 +272,7 @@ def hide_own_frames(error: Exception) -> None:
         return
     # The first frame is that of the hook that caught the error.
     frames = list(_frames(error.__traceback__))[1:]
-    inside = next((i for i, frame in enumerate(frames) if _file(frame).startswith(PACKAGE)), len(frames))
+    inside = next((i for i, frame in enumerate(frames) if _file(frame).startswith(OWN_FILES)), len(frames))
     while inside and _file(frames[inside - 1]).endswith("contextlib.py"):
         inside -= 1
     if 0 < inside < len(frames):

@@ -132,7 +132,7 @@ def test_keys_of_others_are_let_stand_for_reading(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from pytest_mcpeval import baseline
+from pytest_mcpeval.core import baseline
 from pytest_mcpeval.kinds.session import transcript as transcripts
 
 path, moment = Path(sys.argv[1]), sys.argv[2]
