@@ -44,7 +44,7 @@ def discovered(runtime: Runtime, out: Path) -> Discovery:
     Raises:
         DataFileError: A file that defines servers cannot be used.
     """
-    from pytest_mcpeval.kinds.session.attaching import attached_servers
+    from pytest_mcpeval.kinds.session.discovery import attached_servers
     from pytest_mcpeval.kinds.session.schema import SessionSettings
 
     servers = runtime.project_files.servers_at(out)

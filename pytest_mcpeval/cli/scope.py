@@ -154,7 +154,7 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
 
 def _written(runtime: Runtime, file: StateFile, approved: Approved, out: Path) -> None:
     from pytest_mcpeval.core.baseline import write_atomically
-    from pytest_mcpeval.kinds.session.scenarios_file import scenarios_file
+    from pytest_mcpeval.kinds.session.scope import scenarios_file
 
     _require_new(out)
     # Said ahead: whoever finds the file knows that it belongs to this evaluation.

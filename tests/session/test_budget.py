@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pytest_mcpeval.kinds.session.budget import calls_left, seconds_left
+from pytest_mcpeval.kinds.session.guard import calls_left, seconds_left
 from pytest_mcpeval.kinds.session.records import Budget, TranscriptEntry, timestamp
 
 STARTED = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_mcpeval.kinds.session.critic.citations import Cited, dangling_citations
-from pytest_mcpeval.kinds.session.critic.findings import Finding
+from pytest_mcpeval.kinds.session.critic.findings import Cited, Finding, dangling_citations
 
 SERVERS = ("github", "linear", "git", "git__hub")
 ENTRIES = {

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_mcpeval.kinds.session.critic.citations import Cited, dangling_citations
-from pytest_mcpeval.kinds.session.critic.findings import Finding
+from pytest_mcpeval.kinds.session.critic.findings import Cited, Finding, dangling_citations
 from pytest_mcpeval.kinds.session.critic.friction import Material
-from pytest_mcpeval.kinds.session.critic.parsing import CriticOutput, parse
-from pytest_mcpeval.kinds.session.critic.writing import embedded_critic
+from pytest_mcpeval.kinds.session.critic.parsing import CriticOutput, embedded_critic, parse
 from pytest_mcpeval.kinds.session.records import ArgumentSource, TranscriptEntry, server_of
 
 TOOLS = {"github": ["list_issues", "get_issue", "create_issue"], "linear": ["create_issue", "get_issue"]}

@@ -19,8 +19,7 @@ from mcp import Client, StdioServerParameters
 
 from pytest_mcpeval.cli import main
 from pytest_mcpeval.kinds.session.command_line import call_budget
-from pytest_mcpeval.kinds.session.guard_server import guard_server
-from pytest_mcpeval.kinds.session.guard_socket import SERVER_NAME, GuardSocket
+from pytest_mcpeval.kinds.session.guard_server import SERVER_NAME, GuardSocket, guard_server
 from pytest_mcpeval.kinds.session.records import ServerScope, TranscriptEntry
 from pytest_mcpeval.kinds.session.transcript import read_entries
 from pytest_mcpeval.servers import ServerDefinition

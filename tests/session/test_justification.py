@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_mcpeval.kinds.session.justification import justification_problem
+from pytest_mcpeval.kinds.session.critic.friction import justification_problem
 
 TOOLS = ["mcp__github__search_issues", "mcp__fs__read_file"]
 

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.folder import Claim, Folder
-from pytest_mcpeval.kinds.session.opening import Opening, opening
 from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
+from pytest_mcpeval.kinds.session.run import Opening, opening
 from pytest_mcpeval.kinds.session.state import Config, State
 
 FILE = "datasets/tiny.scenarios.yaml"

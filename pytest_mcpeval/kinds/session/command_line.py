@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from typing import TYPE_CHECKING
 
-from pytest_mcpeval.core.option import CommandLine, Option, positive
-
-if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.session.options import SessionOptions
+from pytest_mcpeval.core.option import Option, positive
 
 MOST_CALLS = 999
 """The largest call budget of a session's scenario: ids of calls have three digits."""
@@ -64,27 +60,3 @@ OPTIONS = (
         changes_measure=True,
     ),
 )
-
-
-def options_of(command_line: CommandLine) -> SessionOptions:
-    """How the evaluations of a session are named and begun, and what their scenarios may cost.
-
-    Raises:
-        ValueError: The name cannot be one, the options do not go together, or there is nothing to go on with.
-    """
-    from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
-
-    value = command_line.value
-    if command_line.decided:
-        return SessionOptions.from_data(command_line.decided)
-    return session_options(
-        command_line.root,
-        value("mcpeval_name"),
-        resume=bool(value("mcpeval_resume")),
-        restart=bool(value("mcpeval_restart")),
-        budgets={
-            name: found
-            for name in ("call_budget", "wallclock_budget")
-            if (found := value(f"mcpeval_{name}")) is not None
-        },
-    )

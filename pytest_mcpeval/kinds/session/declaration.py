@@ -1,4 +1,4 @@
-"""How session files look, and the lists of scenarios they read."""
+"""How session files look, the lists of scenarios they read, and what the command line says to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
-from pytest_mcpeval.kinds.session.command_line import OPTIONS, options_of
+from pytest_mcpeval.kinds.session.command_line import OPTIONS
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.option import CommandLine
@@ -25,8 +25,24 @@ class SessionDeclaration(KindDeclaration):
     option_table = OPTIONS
 
     def options(self, command_line: CommandLine) -> SessionOptions:
-        """How evaluations are named and begun."""
-        return options_of(command_line)
+        """How the evaluations of a session are named and begun, and what their scenarios may cost.
+
+        Raises:
+            ValueError: The name cannot be one, options do not go together, or there is nothing to go on with.
+        """
+        from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
+
+        if command_line.decided:
+            return SessionOptions.from_data(command_line.decided)
+        value = command_line.value
+        budgets = {name: value(f"mcpeval_{name}") for name in ("call_budget", "wallclock_budget")}
+        return session_options(
+            command_line.root,
+            value("mcpeval_name"),
+            resume=bool(value("mcpeval_resume")),
+            restart=bool(value("mcpeval_restart")),
+            budgets={name: found for name, found in budgets.items() if found is not None},
+        )
 
     def decided(self, options: SessionOptions) -> Mapping[str, Any]:
         """All of them: an evaluation has one name, and one process that claims it."""
@@ -47,6 +63,6 @@ class SessionDeclaration(KindDeclaration):
 
     def is_read_by_another(self, document: Document, root: Path) -> bool:
         """Whether it is the list of scenarios that a session file names."""
-        from pytest_mcpeval.kinds.session.named_files import is_named_by_a_session
+        from pytest_mcpeval.kinds.session.intake import is_named_by_a_session
 
         return isinstance(document.data, list) and is_named_by_a_session(document.path, root)

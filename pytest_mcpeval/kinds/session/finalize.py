@@ -7,13 +7,11 @@ from typing import Any
 
 from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.kind import TargetError
-from pytest_mcpeval.kinds.session.critic.asking import CriticRequest, ask_critic
-from pytest_mcpeval.kinds.session.critic.citations import Cited, dangling_citations
+from pytest_mcpeval.kinds.session.critic.asking import CriticRequest, ask_critic, prompt
+from pytest_mcpeval.kinds.session.critic.findings import Cited, dangling_citations
 from pytest_mcpeval.kinds.session.critic.friction import Material
-from pytest_mcpeval.kinds.session.critic.parsing import CriticOutput, parse
-from pytest_mcpeval.kinds.session.critic.prompt import prompt
+from pytest_mcpeval.kinds.session.critic.parsing import CriticOutput, embedded_critic, parse
 from pytest_mcpeval.kinds.session.critic.settings import EMBEDDED, CriticModel
-from pytest_mcpeval.kinds.session.critic.writing import embedded_critic
 from pytest_mcpeval.kinds.session.endings import endings_of
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.records import TranscriptEntry

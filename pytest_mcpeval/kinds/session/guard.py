@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.kinds.session.budget import seconds_left
 from pytest_mcpeval.kinds.session.records import (
     MCP_PREFIX,
     NOT_DISPATCHED,
@@ -19,13 +18,14 @@ from pytest_mcpeval.kinds.session.records import (
     mcp_tool,
     timestamp,
 )
-from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, wallclock_entry
+from pytest_mcpeval.kinds.session.transcript import Entries, Transcript, call_count, wallclock_entry
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.servers.tools import Tool
+
 
 Connect = Callable[["ServerDefinition"], "Connection"]
 """Opens the connection to a server, or finds it; raises `ServerStartError` or `ServerConfigError`."""
@@ -182,3 +182,13 @@ def _by_server(
     if missing := [name for name in servers if name not in found]:
         raise ValueError(f"no disposition for server {missing[0]!r}: give it read_only, sandboxed or skip")
     return {name: found[name] for name in servers}
+
+
+def calls_left(budget: Budget, entries: Entries, scenario_id: str) -> int:
+    """The calls a scenario may still make. A call in flight has been counted."""
+    return max(0, budget.calls_per_scenario - call_count(entries, scenario_id))
+
+
+def seconds_left(budget: Budget, now: datetime) -> float:
+    """The time until the session is over; negative afterwards."""
+    return budget.wallclock_minutes * 60 - (now - budget.session_started).total_seconds()

@@ -51,7 +51,7 @@ class SessionKind(SessionDeclaration, Kind[SessionSpec]):
 
     def collected(self, suite: Session) -> None:
         """Import the functions that are to carry scenarios out, or to criticise them."""
-        from pytest_mcpeval.kinds.session.importing import import_problems
+        from pytest_mcpeval.kinds.session.load import import_problems
 
         if problems := list(import_problems(_session(suite))):
             raise DataFileError(problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,10 +13,15 @@ from pytest_mcpeval.core.kind import Case, Place
 from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.loader import SuiteLoader, suite_or_rows
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
-from pytest_mcpeval.kinds.session.attaching import attached_servers
+from pytest_mcpeval.kinds.session.critic.asking import SIGNATURE as CRITIC
 from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, UNATTRIBUTED
+from pytest_mcpeval.kinds.session.critic.settings import CriticModel
+from pytest_mcpeval.kinds.session.discovery import attached_servers
+from pytest_mcpeval.kinds.session.execution.agents import SIGNATURE as AGENT
+from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.execution.spec import Step, steps_of
 from pytest_mcpeval.kinds.session.intake import read_scenarios, target_problem
+from pytest_mcpeval.kinds.session.language_model import PYTHON
 from pytest_mcpeval.kinds.session.records import Scenario, ServerScope
 from pytest_mcpeval.kinds.session.schema import (
     BUDGETS,
@@ -27,8 +32,12 @@ from pytest_mcpeval.kinds.session.schema import (
     SessionSettings,
 )
 from pytest_mcpeval.kinds.session.spec import REPORT_ID, PlannedScenario, SessionSpec, SessionSuite
-from pytest_mcpeval.loading import Document
+from pytest_mcpeval.loading import Document, Problem
 from pytest_mcpeval.loading.messages import shown, suggestion
+from pytest_mcpeval.loading.parsed import Key
+from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.targets.base import TargetStartError
+from pytest_mcpeval.targets.functions import Signature, function_of
 
 _RESERVED = (CROSS_MCP, UNATTRIBUTED)
 
@@ -236,3 +245,45 @@ def _root(path: Path, key: str) -> Path:
     return (
         path.absolute().parents[ups - 1] if ".." not in PurePosixPath(key).parts else path.absolute().parent
     )
+
+
+def import_problems(suite: SessionSuite) -> Iterator[Problem]:
+    """What cannot be imported, or is nothing to call: of critic, agents, their models, and steps."""
+    settings = suite.settings
+    wanted: dict[tuple[Key, ...], tuple[AgentModel | CriticModel, Signature]] = {
+        ("critic",): (settings.critic, CRITIC)
+    }
+    keys = {case.id: case.keys for case in suite.cases}
+    for planned in suite.scenarios:
+        agent, at = planned.scenario.agent, keys[planned.id]
+        if agent is not None:
+            wanted[("agent",) if agent is settings.agent else (*at, "agent")] = agent, AGENT
+        for index, step in enumerate(planned.scenario.steps):
+            if step.python is not None and (words := _problem("step", step.python, step.directory)):
+                yield suite.document.problem(*at, "steps", index, "python", message=words)
+    for at, (model, signature) in wanted.items():
+        if words := _problem_of_way(model, signature):
+            yield suite.document.problem(*at, message=words)
+
+
+def _problem_of_way(model: AgentModel | CriticModel, signature: Signature) -> str:
+    if model.python is not None:
+        return _problem(signature.role, model.python, Path(model.directory), signature)
+    name = model.model or ""
+    if name.startswith(PYTHON):
+        return _problem(f"{signature.role} model", name.removeprefix(PYTHON), Path(model.directory))
+    return ""
+
+
+def _problem(role: str, target: str, directory: Path, signature: Signature | None = None) -> str:
+    """Why it cannot be used, or an empty text. Without a signature, it is enough that it is there."""
+    name = f"python:{target}"
+    try:
+        found = imported(target, directory)
+        if signature is not None:
+            function_of(signature, name, found)
+    except ImportProblem as error:
+        return f"{role} {name} cannot be imported: {error}"
+    except TargetStartError as error:
+        return str(error)
+    return ""

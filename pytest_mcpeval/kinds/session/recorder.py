@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.kinds.session.argument_sources import SeenValues
-from pytest_mcpeval.kinds.session.budget import calls_left
-from pytest_mcpeval.kinds.session.guard import Guard
+from pytest_mcpeval.kinds.session.guard import Guard, calls_left
 from pytest_mcpeval.kinds.session.records import (
     BLOCKED,
     BUDGET_ABORT,

@@ -1,18 +1,19 @@
-"""Phase 3 with a person at the keyboard: scenarios, and the literal word that approves them."""
+"""Phase 3 with a person at the keyboard: scenarios, their approval, and the file they are written to."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
+from pytest_mcpeval.kinds.session.discovery import USER_FILE
 from pytest_mcpeval.kinds.session.edge_cases import Manifest, derive
 from pytest_mcpeval.kinds.session.intake import target_problem
 from pytest_mcpeval.kinds.session.interview import Conversation, ask_disposition
 from pytest_mcpeval.kinds.session.records import Disposition
 from pytest_mcpeval.kinds.session.schema import MOST_SCENARIOS, IntakeModel, approval_of
-from pytest_mcpeval.kinds.session.state import ScenarioRecord, StateFile
+from pytest_mcpeval.kinds.session.state import SafetyDisposition, ScenarioRecord, State, StateFile
 from pytest_mcpeval.text.visible import visible
 
 ASK_APPROVAL = """\
@@ -191,3 +192,41 @@ def edit(proposals: Sequence[Proposal], request: str) -> list[Proposal] | None:
 
 def _has(proposals: Sequence[Proposal], index: int) -> bool:
     return 0 <= index < len(proposals)
+
+
+_HEAD = """\
+# Written by pytest-mcpeval scope. Before it runs: say who carries the scenarios out, with `agent:` here or in
+# the entry of mcpeval.yaml, or with `steps:` in each scenario.
+"""
+
+
+def scenarios_file(state: State, approved: Approved) -> str:
+    """The YAML of dispositions, scenarios and approval."""
+    import yaml
+
+    has_user_servers = any(server.source.endswith(USER_FILE) for server in state.attached_mcps)
+    data = {
+        "kind": "session",
+        **({"user_servers": True} if has_user_servers else {}),
+        "dispositions": {one.mcp_name: _disposition(one) for one in state.safety_dispositions},
+        "approval": approved.approval,
+        "scenarios": [_scenario(one) for one in approved.scenarios],
+    }
+    return _HEAD + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _disposition(found: SafetyDisposition) -> Any:
+    more = {
+        **({"test_resources": list(found.test_resources)} if found.test_resources else {}),
+        **({"notes": found.notes} if found.notes else {}),
+    }
+    return {"disposition": found.disposition, **more} if more else found.disposition
+
+
+def _scenario(found: Proposal) -> dict[str, Any]:
+    return {
+        "description": found.description,
+        **({"source": found.source} if found.source == "derived" else {}),
+        **({"note": found.note} if found.note else {}),
+        **({"targets_mcps": list(found.targets_mcps)} if found.targets_mcps else {}),
+    }

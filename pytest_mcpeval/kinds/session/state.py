@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.sample import to_json
-from pytest_mcpeval.kinds.session.critic.citations import DanglingCitation
-from pytest_mcpeval.kinds.session.critic.findings import Finding
+from pytest_mcpeval.kinds.session.critic.findings import DanglingCitation, Finding
 from pytest_mcpeval.kinds.session.records import AbortReason, Disposition, ServerScope, timestamp
 from pytest_mcpeval.loading import DataFileError, Problem, load
 from pytest_mcpeval.loading.schema import validate

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.core.kind import TargetError
-from pytest_mcpeval.kinds.session.critic.prompt import INSTRUCTIONS
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel
 from pytest_mcpeval.kinds.session.language_model import language_model
 from pytest_mcpeval.loading.messages import shown
@@ -25,6 +24,49 @@ from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, Signat
 from pytest_mcpeval.targets.threads import EventLoop, Late
 from pytest_mcpeval.text.redact import redactor
 from pytest_mcpeval.text.visible import shortened
+
+INSTRUCTIONS = """\
+You are a friction critic. Somebody else used a set of MCP servers to carry out scenarios, and every call was
+recorded. You look for the friction that the servers caused; you defend nobody, and you trust no justification
+that the transcript does not bear out.
+
+Dimensions:
+- glue_code: calls of other tools or detours that a server's tool should have made unnecessary
+- redundant_calls: calls that brought nothing new
+- response_shape: results that are too large, too small, or now of one shape and now of another
+- parameter_inference: parameters that had to be guessed, tried again, or made from other values
+- cross_mcp: values of one server that do not fit another
+
+Write Markdown. Each finding is exactly:
+
+### [SEVERITY] dimension: one sentence
+MCP: <name of the server, or cross-mcp>
+Evidence: <ids of transcript entries, separated by commas>
+Recommendation: <what the author of the server should change>
+
+SEVERITY is CRITICAL, MAJOR, MINOR or SUGGESTION. Details may follow as prose. Cite only ids that stand in the
+transcript. When the configuration or the tools of a server cannot be read, write one line that begins with
+"Manifest unreadable:". End with a section "## Summary", even when there is nothing to criticise.
+"""
+
+_TEMPLATE = """\
+Transcript: {transcript}
+State: {state}
+Attached MCPs: {servers}
+
+Begin with the transcript and the state; write nothing before you know both. The state says how each
+scenario ended: one that was aborted or failed is no praise of a server, whatever it did not show. Each server
+has its configuration at `source`. Where you can open it, look up what its tools promise and which parameters
+they take, and only then decide how bad a `glue_code` finding is. Keep to the form of your instructions, and
+name at least one transcript id as evidence of each finding.
+"""
+
+
+def prompt(transcript: Path, state: Path, servers: Iterable[str]) -> str:
+    """The request to a critic; paths are absolute."""
+    names = ", ".join(servers)
+    return _TEMPLATE.format(transcript=transcript.absolute(), state=state.absolute(), servers=names)
+
 
 PLACEHOLDER = "{prompt}"
 _SHOWN_ERRORS = 2_000

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_mcpeval.core.kind import TargetError
-from pytest_mcpeval.kinds.session.execution.account import Account
-from pytest_mcpeval.kinds.session.execution.agents import run_agent
+from pytest_mcpeval.kinds.session.execution.agents import Account, run_agent
 from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
 from pytest_mcpeval.servers.errors import CallError

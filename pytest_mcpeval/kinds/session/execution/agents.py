@@ -1,18 +1,37 @@
-"""Agents: functions in Python here; programs and language models in rooms of their own."""
+"""Agents that carry scenarios out: Python functions here, programs and language models in their modules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.core.kind import TargetError
-from pytest_mcpeval.core.sample import to_json
-from pytest_mcpeval.kinds.session.execution.account import Account, after_failure
+from pytest_mcpeval.core.sample import Check, to_json
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
 from pytest_mcpeval.targets.base import AnswerError, Request, TargetStartError
 from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, Signature
+
+
+@dataclass(frozen=True)
+class Account:
+    """What an agent said at the end, and what there is to judge about how it went."""
+
+    answer: str = ""
+    checks: tuple[Check, ...] = ()
+
+
+def after_failure(toolbox: Toolbox, reason: str, message: str, *, late: bool, answer: str = "") -> Account:
+    """The account of an agent that did not come to its end; one whom a limit stopped is not to blame."""
+    if late and toolbox.abort_reason is None:
+        toolbox.trip_wallclock()
+        assert toolbox.abort_reason is not None, "whom the clock cut off is not done"
+    if toolbox.abort_reason is not None:
+        return Account(answer)
+    check = Check({"type": "agent"}, "failed", toolbox.told(f"the agent {message}"), {"reason": reason})
+    return Account(answer, (check,))
 
 
 def run_agent(model: AgentModel, task: str, toolbox: Toolbox, fixtures: Mapping[str, Any]) -> Account:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.kinds.session.execution.account import Account, after_failure
+from pytest_mcpeval.kinds.session.execution.agents import Account, after_failure
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.guard import GuardedTool
 from pytest_mcpeval.kinds.session.language_model import MISSING_EXTRA, language_model
