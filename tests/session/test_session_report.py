@@ -11,9 +11,7 @@ from bs4 import BeautifulSoup
 
 from pytest_mcpeval.kinds.session.critic.findings import Finding, Severity
 from pytest_mcpeval.kinds.session.records import TranscriptEntry
-from pytest_mcpeval.kinds.session.report import report_of
-from pytest_mcpeval.kinds.session.report_html import html
-from pytest_mcpeval.kinds.session.report_markdown import markdown
+from pytest_mcpeval.kinds.session.report import html, markdown, report_of
 from pytest_mcpeval.kinds.session.state import State
 
 ENTRIES = [

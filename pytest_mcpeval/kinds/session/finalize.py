@@ -15,9 +15,7 @@ from pytest_mcpeval.kinds.session.critic.settings import EMBEDDED, CriticModel
 from pytest_mcpeval.kinds.session.endings import endings_of
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.records import TranscriptEntry
-from pytest_mcpeval.kinds.session.report import report_of
-from pytest_mcpeval.kinds.session.report_html import html
-from pytest_mcpeval.kinds.session.report_markdown import markdown
+from pytest_mcpeval.kinds.session.report import html, markdown, report_of
 from pytest_mcpeval.kinds.session.run import EvaluationRun, Surroundings
 from pytest_mcpeval.kinds.session.state import State, StateFile
 

@@ -1,10 +1,15 @@
-"""What the report of an evaluation says, before it is Markdown or html. Pure."""
+"""The report of an evaluation: what it says, and its templates ``report.md`` and ``report.html``. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mcpeval.kinds.session.critic.findings import (
     CROSS_MCP,
@@ -14,9 +19,13 @@ from pytest_mcpeval.kinds.session.critic.findings import (
     count_words,
 )
 from pytest_mcpeval.kinds.session.endings import Ending, endings_of
-from pytest_mcpeval.kinds.session.figures import ServerFigures, figures_of
+from pytest_mcpeval.kinds.session.figures import FIGURE_HEADER, ServerFigures, figure_cells, figures_of
 from pytest_mcpeval.kinds.session.records import TranscriptEntry, server_of
 from pytest_mcpeval.kinds.session.state import State, seconds_between
+from pytest_mcpeval.text.visible import escaped_markdown, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 NO_FINDINGS = "No findings"
 SCENARIO_HEADER = ("scenario", "ended", "calls", "blocked", "task")
@@ -41,6 +50,15 @@ class SkippedServer:
     name: str
     filtered: str | None
     notes: str = ""
+
+
+@dataclass(frozen=True)
+class TimelineEntry:
+    """A call with the place of its bar in the time from the first call to the end of the last, in percent."""
+
+    entry: TranscriptEntry
+    left: str
+    width: str
 
 
 @dataclass(frozen=True)
@@ -84,12 +102,29 @@ class Report:
     def scenario_rows(self) -> Iterator[tuple[str, ...]]:
         """What stands under `SCENARIO_HEADER`: every scenario, and how it ended."""
         for one in self.endings:
+            yield one.scenario.id, one.words, str(one.calls), str(one.blocked), one.scenario.description
+
+    def figure_rows(self) -> Iterator[tuple[str, ...]]:
+        """What stands under `FIGURE_HEADER`: every server, and what it cost."""
+        return ((one.server, *figure_cells(one)) for one in self.figures)
+
+    def timeline(self) -> Iterator[tuple[Ending, list[TimelineEntry]]]:
+        """Every scenario with its calls; the bars of all of them share one scale."""
+        starts = {one.id: datetime.fromisoformat(one.ts).timestamp() for one in self.entries}
+        seconds = {one.id: (one.latency_ms or 0) / 1000 for one in self.entries}
+        first = min(starts.values(), default=0.0)
+        whole = max((starts[name] + seconds[name] - first for name in starts), default=0.0)
+        scale = 100 / max(whole, 0.001)
+        for ending in self.endings:
             yield (
-                one.scenario.id,
-                one.words,
-                str(one.calls),
-                str(one.blocked),
-                one.scenario.description,
+                ending,
+                [
+                    TimelineEntry(
+                        one, f"{(starts[one.id] - first) * scale:.2f}", f"{seconds[one.id] * scale:.2f}"
+                    )
+                    for one in self.entries
+                    if one.scenario_id == ending.scenario.id
+                ],
             )
 
     @property
@@ -176,3 +211,52 @@ def _caveats(state: State) -> Iterator[Caveat]:
     for entry in state.execution:
         if entry.outcome is not None and entry.outcome.error:
             yield Caveat(f"{entry.scenario_id} could not be carried out: {entry.outcome.error}")
+
+
+def markdown(report: Report) -> str:
+    """``report.md``, the whole of it."""
+    return _rendered("report.md", report).rstrip() + "\n"
+
+
+def html(report: Report) -> str:
+    """``report.html``: the report, and the transcript as a timeline. One file, no scripts."""
+    return _rendered("report.html", report)
+
+
+def _rendered(template: str, report: Report) -> str:
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            report=report,
+            state=report.state,
+            scenario_header=SCENARIO_HEADER,
+            figure_header=FIGURE_HEADER,
+            nothing_to_evaluate=NOTHING_TO_EVALUATE,
+            no_summary=NO_SUMMARY,
+        )
+    )
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=select_autoescape(["html"]),
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    found.filters |= {"fenced": _fenced, "markdown": escaped_markdown, "visible": visible}
+    return found
+
+
+def _fenced(text: str) -> str:
+    """A text as it is, in a block of code: between more backticks than stand in a row in it."""
+    text = visible(text)
+    longest = max((len(list(run)) for is_tick, run in groupby(text, "`".__eq__) if is_tick), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
