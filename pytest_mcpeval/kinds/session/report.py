@@ -1,4 +1,4 @@
-"""The report of an evaluation: what it says, and its templates ``report.md`` and ``report.html``. Pure."""
+"""The report of an evaluation, which the templates ``evaluation.md`` and ``evaluation.html`` show. Pure."""
 
 from __future__ import annotations
 
@@ -215,12 +215,12 @@ def _caveats(state: State) -> Iterator[Caveat]:
 
 def markdown(report: Report) -> str:
     """``report.md``, the whole of it."""
-    return _rendered("report.md", report).rstrip() + "\n"
+    return _rendered("evaluation.md", report).rstrip() + "\n"
 
 
 def html(report: Report) -> str:
     """``report.html``: the report, and the transcript as a timeline. One file, no scripts."""
-    return _rendered("report.html", report)
+    return _rendered("evaluation.html", report)
 
 
 def _rendered(template: str, report: Report) -> str:
