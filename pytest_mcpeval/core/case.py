@@ -6,32 +6,54 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pytest_mcpeval.core.fields import CASE_ID_PATTERN, LONGEST_ID
+from pydantic import StringConstraints
+
+from pytest_mcpeval.core.fields import CASE_ID_PATTERN, LONGEST_ID, FileModel, Text
 from pytest_mcpeval.loading import Document, Problem
 from pytest_mcpeval.loading.messages import shown
 
 SpecT = TypeVar("SpecT")
 
 
-@dataclass(frozen=True)
-class SkipIfEnv:
-    """Skip a case when an environment variable is set (or, with ``when="unset"``, is not)."""
+class SkipIfEnv(FileModel):
+    """Skip when an environment variable is set, or with ``when: unset`` when it is not."""
 
-    name: str
-    reason: str
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    reason: Text
     when: Literal["set", "unset"] = "set"
 
 
-@dataclass(frozen=True)
-class CaseMarks:
-    """What ``marks:`` of a case or suite says; every reason is a sentence for people."""
+class Xfail(FileModel):
+    """Expect the case to fail; ``strict`` (the default) fails it when it passes."""
 
-    skip: str | None = None
-    xfail: str | None = None
-    xfail_strict: bool = True
-    skipif_env: tuple[SkipIfEnv, ...] = ()
+    reason: Text
+    strict: bool = True
+
+
+class CaseMarks(FileModel):
+    """``marks:`` of a case or suite; every reason is a sentence for people."""
+
+    skip: Text | None = None
+    xfail: Xfail | Text | None = None
+    skipif_env: SkipIfEnv | list[SkipIfEnv] | None = None
+
+    @property
+    def conditions(self) -> list[SkipIfEnv]:
+        """``skipif_env`` as a list."""
+        found = self.skipif_env or []
+        return found if isinstance(found, list) else [found]
+
+    def within(self, suite: CaseMarks) -> CaseMarks:
+        """These of a case together with those of its suite; a reason of the case takes the place of one."""
+        if suite == CaseMarks():
+            return self
+        return CaseMarks(
+            skip=self.skip or suite.skip,
+            xfail=self.xfail or suite.xfail,
+            skipif_env=[*suite.conditions, *self.conditions] or None,
+        )
 
 
 @dataclass(frozen=True)
@@ -48,7 +70,7 @@ class Case(Generic[SpecT]):
     keys: tuple[str | int, ...]
     make_spec: Callable[[], SpecT]
     traits: Mapping[str, Any] = field(default_factory=dict)
-    marks: CaseMarks = CaseMarks()
+    marks: CaseMarks = field(default_factory=CaseMarks)
     fixtures: tuple[str, ...] = ()
     may_prefetch: bool = False
 

@@ -210,8 +210,7 @@ def given(model: BaseModel, names: Collection[str] | None = None) -> dict[str, A
 def _located_fields(model: BaseModel, directory: Path) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for name, field in type(model).model_fields.items():
-        # A model of a file with mistakes lacks the fields that do not hold.
-        value = getattr(model, name, None)
+        value = getattr(model, name)
         if any(isinstance(mark, RelativePath) for mark in field.metadata):
             found += [] if value is None else [(name, _located_value(value, directory))]
         elif name in model.model_fields_set:

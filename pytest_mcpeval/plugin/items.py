@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.case import Batch
+from pytest_mcpeval.core.case import Batch, Xfail
 from pytest_mcpeval.core.kind import Case, CaseMarks, Suite, TargetError
 from pytest_mcpeval.core.repeating import combined
 from pytest_mcpeval.core.sample import Sample
@@ -214,9 +214,10 @@ def markers_of(marks: CaseMarks, environ: Mapping[str, str]) -> list[pytest.Mark
     found = []
     if marks.skip is not None:
         found.append(pytest.mark.skip(reason=marks.skip))
-    for condition in marks.skipif_env:
+    for condition in marks.conditions:
         holds = bool(environ.get(condition.name)) == (condition.when == "set")
         found.append(pytest.mark.skipif(holds, reason=condition.reason))
     if marks.xfail is not None:
-        found.append(pytest.mark.xfail(reason=marks.xfail, strict=marks.xfail_strict))
+        xfail = Xfail(reason=marks.xfail) if isinstance(marks.xfail, str) else marks.xfail
+        found.append(pytest.mark.xfail(reason=xfail.reason, strict=xfail.strict))
     return found

@@ -116,7 +116,7 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
         ("id: one", "ids: one", '3: tests[0]: unknown key "ids" (did you mean "id"?)'),
         ("tool: echo", "tol: echo", '4: tests[0]: unknown key "tol" (did you mean "tool"?)'),
         ("  tool: echo\n", "", "3: tests[0]: lacks `tool`"),
-        ("tool: echo", "difficulty: bsic", "3: tests[0]: lacks `tool`"),
+        ("tool: echo", "difficulty: bsic", "4: tests[0].difficulty: expected"),
         (
             "tool: echo",
             "tool: echo\n  difficulty: bsic",
@@ -190,10 +190,10 @@ def test_a_mistake_in_a_suite(root: Path, old: str, new: str, expected: str) -> 
         ("steps:", "step:", '4: tests[0]: unknown key "step" (did you mean "steps"?)'),
         ("tool: add", "tol: add", '5: tests[0].steps[0]: unknown key "tol" (did you mean "tool"?)'),
         ("tool: add", "tool: add\n    timeout: 86401", f"6: tests[0].steps[0].timeout: {A_DAY}, found 86401"),
-        ("tool: add", "timeout: 86401", "5: tests[0].steps[0]: needs exactly one of `tool`"),
+        ("tool: add", "expect_empty: true", "5: tests[0].steps[0]: needs exactly one of `tool`"),
         ("tool: add", "tool: add\n    prompt: x", "5: tests[0].steps[0]: needs exactly one of `tool`"),
         ("capture:", "captur:", '7: tests[0].steps[0]: unknown key "captur" (did you mean "capture"?)'),
-        ("{sum: $.result}", "{sum: '$.['}", "7: '$.[' is not a JSONPath"),
+        ("{sum: $.result}", "{sum: '$.['}", "7: tests[0].steps[0].capture.sum: not a JSONPath (RFC 9535)"),
         (
             "{sum: $.result}",
             "{smu: $.result}",
@@ -450,32 +450,55 @@ tests:
 """
 
 
-def test_what_the_schema_sees_and_what_it_does_not_are_told_together(root: Path) -> None:
-    expected = [
+SCHEMA_MISTAKES = {
+    "sevrer": "server",
+    "timeout: soon": "timeout: 9",
+    ", pass_rate: 2": "",
+    "bsic": "basic",
+    "expectedKeyword:": "expectedKeywords:",
+    "inptu": "input",
+    "[a b]": "[a_b]",
+    "$.[": "$.text",
+    "tol:": "tool:",
+    "captrue": "capture",
+}
+
+
+def starts_of(found: list[str], starts: list[str]) -> None:
+    assert len(found) == len(starts), found
+    for line, start in zip(found, starts, strict=True):
+        assert line.startswith(f"datasets/a.yaml:{start}"), found
+
+
+def test_all_that_the_schema_sees_is_told_together_and_then_all_the_rest(root: Path) -> None:
+    seen_by_schema = [
         '1: unknown key "sevrer"',
         "3: timeout: expected a number",
         "4: gates.pass_rate: expected a number of at most 1",
+        "8: tests[0].difficulty: ",
+        '15: tests[0].expected: unknown key "expectedKeyword"',
+        '18: tests[1]: unknown key "inptu"',
+        "21: tests[2].fixtures[0]: ",
+        "25: tests[2].steps[0].capture.text: not a JSONPath",
+        '26: tests[2].steps[1]: unknown key "tol"',
+        '27: tests[2].steps[1]: unknown key "captrue"',
+    ]
+    starts_of(problems(root, EVERYTHING), seen_by_schema)
+    text = EVERYTHING
+    for wrong, right in SCHEMA_MISTAKES.items():
+        text = text.replace(wrong, right)
+    the_rest = [
         "4: gates.no_new_failures compares with a committed baseline",
         "7: unknown tool alias 'shout'",
-        "8: tests[0].difficulty: ",
         "9: unknown server 'nobody'",
         f"13: {FIRST_CHECK}.type: unknown check type 'contain'",
         "14: ",
-        '15: tests[0].expected: unknown key "expectedKeyword"',
         "16: duplicate id 'one': first used on line 6; rename one",
-        '18: tests[1]: unknown key "inptu"',
         '19: tests[1].expected.validations[0].value: the key "value" is missing',
-        "21: tests[2].fixtures[0]: ",
         "24: ${later} is not captured",
-        "25: '$.[' is not a JSONPath",
-        '26: tests[2].steps[1]: unknown key "tol"',
-        '27: tests[2].steps[1]: unknown key "captrue"',
         "28: tests[2].steps[1].expected.validations[0].type: unknown check type 'nonsense'",
     ]
-    found = problems(root, EVERYTHING)
-    assert len(found) == len(expected), found
-    for line, start in zip(found, expected, strict=True):
-        assert line.startswith(f"datasets/a.yaml:{start}")
+    starts_of(problems(root, text), the_rest)
 
 
 BESIDE_OTHERS = """\
@@ -486,30 +509,28 @@ tests:
   input: {}
   expected: {validations: [{type: contian, value: x}, {type: contian, value: x}]}
 - id: two
-  timeout: soon
   tool: echo
   steps:
-  - {tool: echo, resource: "x://", capture: {"1st": $.id, second: "$.["}}
-  - {resource: "x://", input: {text: x}, capture: {"2nd": $.id}}
+  - {resource: "x://", expect_empty: true}
+- id: three
+  steps:
+  - {tool: echo, resource: "x://", capture: {first: $.id}}
+  - {resource: "x://", input: {text: x}, capture: {second: $.id}}
 """
 
 
 def test_no_mistake_hides_behind_another_beside_it(root: Path) -> None:
-    found = problems(root, BESIDE_OTHERS)
-    expected = [
+    starts = [
+        "7: tests[1]: has both `steps` and `tool`",
+        "13: tests[2].steps[0]: needs exactly one of `tool`, `resource` or `prompt`, and has `tool` and `res",
+        "14: tests[2].steps[1]: a resource takes no `input`",
+    ]
+    starts_of(problems(root, BESIDE_OTHERS), starts)
+    starts = [
         "6: tests[0].expected.validations[0].type: unknown check type 'contian'",
         "6: tests[0].expected.validations[1].type: unknown check type 'contian'",
-        "7: tests[1]: has both `steps` and `tool`",
-        "8: tests[1].timeout: expected a number",
-        '11: tests[1].steps[0].capture["1st"]: ',
-        "11: '$.[' is not a JSONPath",
-        "11: tests[1].steps[0]: needs exactly one of `tool`, `resource` or `prompt`, and has `tool` and `res",
-        '12: tests[1].steps[1].capture["2nd"]: ',
-        "12: tests[1].steps[1]: a resource takes no `input`",
     ]
-    assert len(found) == len(expected), found
-    for line, start in zip(found, expected, strict=True):
-        assert line.startswith(f"datasets/a.yaml:{start}"), found
+    starts_of(problems(root, BESIDE_OTHERS.partition("- id: two")[0]), starts)
 
 
 def test_what_is_wrong_with_the_text_of_a_file_is_shown_before_its_content_is_checked(root: Path) -> None:
@@ -532,32 +553,36 @@ def test_what_is_wrong_with_the_text_of_a_file_is_shown_before_its_content_is_ch
     ]
 
 
-def test_rows_of_json_lines_tell_everything_together(root: Path) -> None:
+def test_mistakes_in_rows_of_json_lines(root: Path) -> None:
     rows = [
         case("one", difficulty="bsic"),
         case("one", server="nobody"),
         case("two", "echo", {"type": "contain", "value": "x"}, tgas=["x"]),
     ]
     path = Project(root).write("datasets/a.jsonl", "\n".join(map(json.dumps, rows)))
-    found = problems_of(runtime_at(root), path)
+    first = problems_of(runtime_at(root), path)
+    del rows[0]["difficulty"], rows[2]["tgas"]
+    Project(root).write("datasets/a.jsonl", "\n".join(map(json.dumps, rows)))
+    then = problems_of(runtime_at(root), path)
     starts = (
         "1: [0].difficulty: ",
+        '3: [2]: unknown key "tgas"',
         "2: duplicate id 'one'",
         "2: unknown server 'nobody'",
-        '3: [2]: unknown key "tgas"',
         "3: [2].expected.validations[0].type: unknown check type 'contain'",
     )
-    assert len(found) == len(starts), found
+    assert len(first) == 2
+    assert len(first + then) == len(starts), first + then
     for start in starts:
-        assert any(line.startswith(f"datasets/a.jsonl:{start}") for line in found), found
+        assert any(line.startswith(f"datasets/a.jsonl:{start}") for line in first + then), first + then
 
 
 def test_an_empty_case_lacks_everything(root: Path) -> None:
-    found = problems(root, "server: tiny\ntests:\n- {}\n")
-    assert [line.partition(" (or")[0] for line in found] == [
-        'datasets/a.yaml:3: tests[0]: missing required key "id"',
-        "datasets/a.yaml:3: tests[0]: lacks `tool` and `input` and `expected`",
+    assert problems(root, "server: tiny\ntests:\n- {}\n") == [
+        'datasets/a.yaml:3: tests[0]: missing required key "id"'
     ]
+    (found,) = problems(root, "server: tiny\ntests:\n- {id: one}\n")
+    assert found.startswith("datasets/a.yaml:3: tests[0]: lacks `tool` and `input` and `expected` (or")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from pytest_mcpeval import plugin
 from pytest_mcpeval.cli import COMMANDS
 from pytest_mcpeval.config.settings import Settings
+from pytest_mcpeval.core.case import CaseMarks, SkipIfEnv, Xfail
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.agent import schema as agents
 from pytest_mcpeval.kinds.agent import settings as agent_settings
@@ -87,9 +88,9 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("scenario-files.md", schema.CaseModel),
         ("scenario-files.md", schema.StepModel),
         ("scenario-files.md", schema.ExpectedModel),
-        ("scenario-files.md", schema.MarksModel),
-        ("scenario-files.md", schema.SkipIfEnvModel),
-        ("scenario-files.md", schema.XfailModel),
+        ("scenario-files.md", CaseMarks),
+        ("scenario-files.md", SkipIfEnv),
+        ("scenario-files.md", Xfail),
         ("mcpeval-yaml.md", schema.ScenarioSettings),
         ("gates-and-baselines.md", schema.GatesModel),
         ("retrieval.md", retrieval.GatesModel),

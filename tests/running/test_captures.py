@@ -11,8 +11,8 @@ import pytest
 
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.core.sample import Sample
-from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
+from pytest_mcpeval.kinds.scenario.placeholders import capture
 from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.servers import Connections, ServerDefinition
 from pytest_mcpeval.servers.response import Response

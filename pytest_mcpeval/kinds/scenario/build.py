@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck, expectation_checks
 from pytest_mcpeval.kinds.scenario.placeholders import later
@@ -31,36 +30,31 @@ class SpecBuilder:
         return ScenarioSpec(
             name=model.name or model.id,
             description=model.description,
-            steps=tuple(self._steps(model)),
+            steps=tuple(self._step(step, model) for step in model.calls),
             server=self.servers[server_name(model, self.settings, self.servers) or ""],
             fresh=self.settings.fresh if model.fresh is None else model.fresh,
             tolerated=gates.pass_rate is not None or gates.no_new_failures,
         )
 
-    def _steps(self, model: CaseModel) -> Iterator[Step]:
-        for step in steps_of(model):
-            yield self._step(step, model)
-
     def _step(self, step: StepModel, model: CaseModel) -> Step:
-        make = partial(
-            Step,
+        target: Literal["tool", "resource", "prompt"]
+        name, arguments = step.resource or step.prompt or "", step.input
+        target = "resource" if step.resource is not None else "prompt"
+        if step.tool is not None:
+            target, name = "tool", tool_name(step.tool, self.settings) or step.tool
+            send = self.settings.send_project if model.send_project is None else model.send_project
+            project = model.project or self.project
+            arguments = {**arguments, "project": project} if send and project else arguments
+        return Step(
+            target,
+            name,
+            arguments,
             checks=tuple(self._checks(step.expected)) if step.expected else (),
             timeout=step.timeout or model.timeout or self.settings.timeout,
             capture=step.capture,
             expects_rejection=bool(step.expect_rejection),
             expects_empty=bool(step.expect_empty),
         )
-        if step.tool is not None:
-            name = tool_name(step.tool, self.settings) or step.tool
-            return make("tool", name, self._arguments(step, model))
-        if step.resource is not None:
-            return make("resource", step.resource, {})
-        return make("prompt", step.prompt or "", step.input)
-
-    def _arguments(self, step: StepModel, model: CaseModel) -> Mapping[str, Any]:
-        send = self.settings.send_project if model.send_project is None else model.send_project
-        project = model.project or self.project
-        return {**step.input, "project": project} if send and project else step.input
 
     def _checks(self, expected: ExpectedModel) -> Iterator[ParsedCheck]:
         for rule in expected.validations:
@@ -68,24 +62,6 @@ class SpecBuilder:
         yield from expectation_checks(
             expected.expected_keywords, expected.forbidden_keywords, expected.expected_imports
         )
-
-
-def steps_of(model: CaseModel) -> Sequence[StepModel]:
-    """The steps of a case; a case of one call is one step."""
-    if model.steps is not None:
-        return model.steps
-    only = StepModel.model_construct(
-        tool=model.tool,
-        resource=None,
-        prompt=None,
-        input=model.input or {},
-        expected=model.expected,
-        capture={},
-        timeout=None,
-        expect_rejection=model.expect_rejection,
-        expect_empty=model.expect_empty,
-    )
-    return [only]
 
 
 def tool_name(alias: str, settings: ScenarioSettings) -> str | None:

@@ -13,7 +13,6 @@ from pytest_mcpeval.core.baseline import digest_of, read_baseline
 from pytest_mcpeval.core.gate import GateResult
 from pytest_mcpeval.core.kind import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.core.sample import Sample
-from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.kinds.scenario import gates, metrics
 from pytest_mcpeval.kinds.scenario.declaration import ScenarioDeclaration
 from pytest_mcpeval.kinds.scenario.explain import explain
@@ -42,6 +41,11 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
     """Suites of calls to a server, each with checks on the answer."""
 
     settings_model = ScenarioSettings
+    explain = staticmethod(explain)
+    measure = totals = staticmethod(metrics.measure)
+    measure_run = staticmethod(metrics.measure_run)
+    totals_of_run = staticmethod(metrics.times)
+    tables = staticmethod(tables)
 
     def __init__(self, checks: CheckRegistry) -> None:
         self.checks = checks
@@ -122,29 +126,9 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
         """A server that died or answers no more may have been harmed by the call of another case."""
         return any(answer.may_be_harmed for answer in answers)
 
-    def explain(self, suite: Scenario, case: ScenarioCase, sample: Sample) -> str:
-        """The text under a case that did not pass."""
-        return explain(suite, case, sample)
-
-    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """Totals and groups."""
-        return metrics.measure(samples)
-
     def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
         """The pass rate of the suite."""
         return {"summary": {"passRate": metrics["summary"]["passRate"]}}
-
-    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """Times and verbatim answers."""
-        return metrics.measure_run(samples)
-
-    def totals(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """The summary of all suites, and its groups."""
-        return self.measure(samples)
-
-    def totals_of_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """The times over all suites."""
-        return metrics.times(samples)
 
     def gate_names(self, suite: Scenario) -> list[str]:
         """The gates in the suite's settings."""
@@ -180,10 +164,6 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
         path = suite.settings.baseline
         if path is not None and Path(path).is_file():
             read_baseline(Path(path), suite, _digest(suite))
-
-    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
-        """Totals and groups over all scenario suites."""
-        return tables(samples)
 
 
 def _without_foreign(texts: Mapping[str, Any]) -> Any:

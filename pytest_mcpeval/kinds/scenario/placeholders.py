@@ -1,4 +1,7 @@
-"""``${…}`` in what a step sends and expects: captured values and environment variables take its place."""
+"""``${…}`` in what a step sends and expects: captured values and environment variables take its place.
+
+Values are captured from an answer by JSONPath (RFC 9535).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,19 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from pytest_mcpeval.core.kind import TargetError
-from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, CheckType, ParsedCheck
+from pytest_mcpeval.kinds.scenario.checks import (
+    CheckRegistry,
+    CheckSpecError,
+    CheckType,
+    JudgementError,
+    ParsedCheck,
+)
 from pytest_mcpeval.kinds.scenario.checks.javascript_regex import matching_itself
+from pytest_mcpeval.kinds.scenario.checks.json_values import json_at, nodes
 from pytest_mcpeval.kinds.scenario.checks.parameters import pattern_keys
 from pytest_mcpeval.kinds.scenario.checks.verdict import broken, unjudged
 from pytest_mcpeval.loading.messages import suggestion
+from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.text.placeholders import (
     OPENING,
     Path,
@@ -103,6 +114,21 @@ def later(value: object) -> Literal["any", "text"] | None:
     if len(parts) == 1 and isinstance(parts[0], Placeholder) and parts[0].captured:
         return "any"
     return "text" if OPENING in value else None
+
+
+def capture(response: Response, path: str) -> Any:
+    """The first value at a path, in the JSON that checks of the answer see.
+
+    Raises:
+        LookupError: The path matches nothing, or the answer is not JSON; the message says which.
+    """
+    try:
+        found = nodes(path, json_at(path, response))
+    except JudgementError:
+        raise LookupError("the answer has no structured content and its text is not JSON") from None
+    if not found:
+        raise LookupError(f"{path} matches nothing in the answer")
+    return found[0][1]
 
 
 def filled(data: Any, values: Values) -> Any:

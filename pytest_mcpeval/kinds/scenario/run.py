@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.core.kind import Case, Suite
 from pytest_mcpeval.core.sample import Check, Outcome, Sample, plain
 from pytest_mcpeval.kinds.scenario.askable import Unaskable, unlisted_resource, why_unaskable
-from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import (
     CheckRegistry,
     ParsedCheck,
@@ -21,7 +20,7 @@ from pytest_mcpeval.kinds.scenario.checks import (
     implied,
     response_metadata,
 )
-from pytest_mcpeval.kinds.scenario.placeholders import environment, filled, with_values
+from pytest_mcpeval.kinds.scenario.placeholders import capture, environment, filled, with_values
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response

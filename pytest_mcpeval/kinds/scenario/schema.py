@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from pytest_mcpeval.core.case import CaseMarks
 from pytest_mcpeval.core.fields import (
     BaselinePath,
     CaseId,
@@ -18,33 +20,11 @@ from pytest_mcpeval.core.fields import (
     Seconds,
     Text,
 )
+from pytest_mcpeval.servers.json_paths import PathText
 
 Difficulty = Literal["basic", "intermediate", "advanced"]
 Rule = dict[str, Any]
 """A check as written; the check registry parses it, since users may register types of their own."""
-
-
-class SkipIfEnvModel(FileModel):
-    """Skip when an environment variable is set, or with ``when: unset`` when it is not."""
-
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-    reason: Text
-    when: Literal["set", "unset"] = "set"
-
-
-class XfailModel(FileModel):
-    """Expect the case to fail; ``strict`` (the default) fails it when it passes."""
-
-    reason: Text
-    strict: bool = True
-
-
-class MarksModel(FileModel):
-    """``marks:`` of a case or suite."""
-
-    skip: Text | None = None
-    xfail: XfailModel | Text | None = None
-    skipif_env: SkipIfEnvModel | list[SkipIfEnvModel] | None = None
 
 
 FOREIGN_KEYS: Mapping[str, str] = {
@@ -77,40 +57,7 @@ class ExpectedModel(FileModel):
         return self
 
 
-def step_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> str | None:
-    """What is wrong with the keys of a step taken together; None stands for a key that is not there."""
-    targets = [name for name in ("tool", "resource", "prompt") if given.get(name) is not None]
-    if len(targets) > 1 or (says_what_lacks and not targets):
-        found = " and ".join(f"`{name}`" for name in targets) or "none of them"
-        return f"needs exactly one of `tool`, `resource` or `prompt`, and has {found}"
-    if given.get("resource") is not None and given.get("input"):
-        return "a resource takes no `input`; put its parameters into the URI"
-    return _contradiction(given)
-
-
-def _contradiction(given: Mapping[str, Any]) -> str | None:
-    if given.get("expect_rejection") and given.get("expect_empty"):
-        return "has both `expect_rejection` and `expect_empty`: a rejection says something; remove one"
-    return None
-
-
-def _expects_something(given: Mapping[str, Any]) -> bool:
-    """Whether a case or a step can fail by what its answer is."""
-    return any(given.get(name) for name in ("expected", "expect_rejection", "expect_empty"))
-
-
-def case_problem(given: Mapping[str, Any], *, says_what_lacks: bool = True) -> str | None:
-    """What is wrong with the keys of a case taken together; None stands for a key that is not there."""
-    single = ("tool", "input", "expected")
-    if given.get("steps") is not None:
-        of_a_call = (*single, "expect_rejection", "expect_empty")
-        both = next((name for name in of_a_call if given.get(name) is not None), None)
-        return both and f"has both `steps` and `{both}`; move `{both}` into a step"
-    needed = single[:2] if _expects_something(given) else single
-    missing = " and ".join(f"`{name}`" for name in needed if given.get(name) is None)
-    if says_what_lacks and missing:
-        return f"lacks {missing} (or give `steps` instead of `tool`, `input` and `expected`)"
-    return _contradiction(given)
+CapturedName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class StepModel(FileModel):
@@ -121,17 +68,25 @@ class StepModel(FileModel):
     prompt: Text | None = None
     input: dict[str, Any] = Field(default={})
     expected: ExpectedModel | None = None
-    capture: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text] = Field(
-        default={}
-    )
+    capture: dict[CapturedName, PathText] = Field(default={})
     timeout: Seconds | None = None
     expect_rejection: bool | None = None
     expect_empty: bool | None = None
 
+    @property
+    def expects_something(self) -> bool:
+        """Whether it can fail by what its answer is."""
+        return bool(self.expected or self.expect_rejection or self.expect_empty)
+
     @model_validator(mode="after")
-    def _has_one_target(self) -> StepModel:
-        if problem := step_problem(vars(self)):
-            raise ValueError(problem)
+    def _is_one_call(self) -> StepModel:
+        targets = [name for name in ("tool", "resource", "prompt") if getattr(self, name) is not None]
+        if len(targets) != 1:
+            found = " and ".join(f"`{name}`" for name in targets) or "none of them"
+            raise ValueError(f"needs exactly one of `tool`, `resource` or `prompt`, and has {found}")
+        if self.resource is not None and self.input:
+            raise ValueError("a resource takes no `input`; put its parameters into the URI")
+        _require_one_expectation(self)
         return self
 
 
@@ -158,15 +113,45 @@ class CaseModel(FileModel):
     expect_empty: bool | None = None
     ground_truth: Any = None
     code_requirements: Any = None
-    marks: MarksModel = MarksModel()
+    marks: CaseMarks = CaseMarks()
+
+    @cached_property
+    def calls(self) -> Sequence[StepModel]:
+        """The steps; a case of one call is one step."""
+        if self.steps is not None:
+            return self.steps
+        return [
+            StepModel.model_construct(
+                tool=self.tool,
+                input=self.input or {},
+                expected=self.expected,
+                expect_rejection=self.expect_rejection,
+                expect_empty=self.expect_empty,
+            )
+        ]
 
     @model_validator(mode="after")
     def _is_one_call_or_steps(self) -> CaseModel:
-        if problem := case_problem(vars(self)):
-            raise ValueError(problem)
-        if self.steps is not None and not any(_expects_something(vars(step)) for step in self.steps):
-            raise ValueError("none of its `steps` says what is expected, so the case could never fail")
+        if self.steps is not None:
+            of_a_call = ("tool", "input", "expected", "expect_rejection", "expect_empty")
+            if both := next((name for name in of_a_call if getattr(self, name) is not None), None):
+                raise ValueError(f"has both `steps` and `{both}`; move `{both}` into a step")
+            if not any(step.expects_something for step in self.steps):
+                raise ValueError("none of its `steps` says what is expected, so the case could never fail")
+            return self
+        expects_by_itself = self.expect_rejection or self.expect_empty
+        needed = ("tool", "input") if expects_by_itself else ("tool", "input", "expected")
+        if missing := " and ".join(f"`{name}`" for name in needed if getattr(self, name) is None):
+            raise ValueError(f"lacks {missing} (or give `steps` instead of `tool`, `input` and `expected`)")
+        _require_one_expectation(self)
         return self
+
+
+def _require_one_expectation(call: CaseModel | StepModel) -> None:
+    if call.expect_rejection and call.expect_empty:
+        raise ValueError(
+            "has both `expect_rejection` and `expect_empty`: a rejection says something; remove one"
+        )
 
 
 class GatesModel(FileModel):
@@ -202,4 +187,4 @@ class SuiteModel(ScenarioSettings):
     project: Text | None = None
     version: str = ""
     tests: Annotated[list[CaseModel], Field(min_length=1)]
-    marks: MarksModel = MarksModel()
+    marks: CaseMarks = CaseMarks()

@@ -25,9 +25,9 @@ from pytest_mcpeval.kinds.scenario.metrics import (
 SHOWN_GROUPS = 15
 
 
-def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
-    """The tables over all scenario suites of a session (suite key → samples)."""
-    everything = [sample for samples in suites.values() for sample in samples]
+def tables(samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
+    """The tables over all scenario suites of a session (suite key → its samples)."""
+    everything = [sample for those in samples.values() for sample in those]
     kept = counted(everything)
     difficulties = by_trait(kept, "difficulty")
     in_order = {name: difficulties[name] for name in DIFFICULTIES if name in difficulties}
@@ -37,7 +37,7 @@ def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
         _groups("By tool", by_trait(kept, "tool")),
         _groups("By project", by_trait(kept, "project")),
         _groups("By tag", by_trait(kept, "tags")),
-        _groups("By suite", {key: group_of(counted(samples)) for key, samples in suites.items()}),
+        _groups("By suite", {key: group_of(counted(those)) for key, those in samples.items()}),
     ]
 
 

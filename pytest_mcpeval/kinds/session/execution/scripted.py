@@ -9,9 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_mcpeval.core.sample import Check, CheckStatus, to_json
-from pytest_mcpeval.kinds.scenario.capture import capture
 from pytest_mcpeval.kinds.scenario.checks import allows_error
-from pytest_mcpeval.kinds.scenario.placeholders import environment, filled, require_environment, with_values
+from pytest_mcpeval.kinds.scenario.placeholders import (
+    capture,
+    environment,
+    filled,
+    require_environment,
+    with_values,
+)
 from pytest_mcpeval.kinds.scenario.run import evaluated
 from pytest_mcpeval.kinds.session.execution.spec import Step
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox

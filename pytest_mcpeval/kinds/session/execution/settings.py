@@ -56,7 +56,9 @@ class StepModel(FileModel):
     python: FunctionPath | None = Field(None, description="with `use`: the function that does it")
     justification: Text | None = Field(None, description="with `use`: why no MCP tool was used")
     arguments: dict[str, Any] = Field(default={})
-    capture: dict[CaptureName, Text] = Field({}, description="name → JSONPath, for ${name} in later steps")
+    capture: dict[CaptureName, PathText] = Field(
+        {}, description="name → JSONPath, for ${name} in later steps"
+    )
     expect: list[Rule] = Field([], description="checks of the answer, as in scenario files")
     refused: bool = Field(False, description="the guard must not let this call pass")
     pages: PagesModel | None = None

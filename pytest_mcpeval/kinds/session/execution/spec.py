@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.kinds.scenario.capture import json_path_problem
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError, ParsedCheck, SpecProblem
 from pytest_mcpeval.kinds.scenario.placeholders import later, misused
 from pytest_mcpeval.kinds.session.execution.settings import PagesModel, StepModel
@@ -99,9 +98,6 @@ def _step(
             problems.extend(
                 SpecProblem((index, "expect", number, *path), text) for path, text in error.problems
             )
-    for name, path in model.capture.items():
-        if problem := json_path_problem(path):
-            problems.append(SpecProblem((index, "capture", name), problem))
     return Step(
         tool=model.call or model.use or "",
         arguments=model.arguments,
