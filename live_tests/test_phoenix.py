@@ -18,7 +18,7 @@ from examples.running import running
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent import evidence
 from pytest_mcpeval.kinds.agent.observability.fetching import TraceQuery, fetch
-from pytest_mcpeval.kinds.agent.spec import PhoenixSource
+from pytest_mcpeval.kinds.agent.schema import PhoenixSource
 
 SECONDS_TO_START = 180
 
@@ -82,7 +82,7 @@ def ask(agent: str, session: str, question: str) -> None:
 def test_the_spans_of_a_session_become_logs(phoenix: str, agent: str, tmp_path: Path) -> None:
     folder = CaseFolder(tmp_path / "agent" / "run" / "case")
     folder.create()
-    source = PhoenixSource(phoenix, host_policy="insecure_loopback_only", trace_wait_ms=60_000)
+    source = PhoenixSource(endpoint=phoenix, host_policy="insecure_loopback_only", trace_wait_ms=60_000)
     ask(agent, "12345", "Who is the manager of Goran Petrov?")
     ask(agent, "other", "Who works in Lisbon?")
     result = fetch(source, TraceQuery("12345"), folder)
@@ -110,6 +110,8 @@ def test_the_spans_of_a_session_become_logs(phoenix: str, agent: str, tmp_path: 
 def test_a_session_without_spans(phoenix: str, agent: str, tmp_path: Path) -> None:
     folder = CaseFolder(tmp_path / "agent" / "run" / "case")
     folder.create()
-    source = PhoenixSource(phoenix, "empty", host_policy="insecure_loopback_only", trace_wait_ms=0)
+    source = PhoenixSource(
+        endpoint=phoenix, project="empty", host_policy="insecure_loopback_only", trace_wait_ms=0
+    )
     assert fetch(source, TraceQuery("12345"), folder).traces == 0
     assert fetch(source, TraceQuery("12345", until="2020-01-01T00:00:00Z"), folder).written == ()

@@ -5,12 +5,18 @@ A directive holds names of environment variables, never secret values, so it may
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import Field, model_validator
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.browser.fields import CssSelector, ManifestModel, Selector, Value, Variable
+
+MEBIBYTE = 1024 * 1024
+DEFAULT_MAX_DOM_BYTES = 25 * MEBIBYTE
 
 ActionName = Literal["click", "select", "fill"]
 
@@ -28,17 +34,23 @@ Step = Literal[
 """The steps of a visit, in their order. ``landing`` and ``after_submit`` take screenshot and DOM."""
 
 
-@dataclass(frozen=True)
-class PageAction:
+class PageAction(ManifestModel):
     """One thing done on a page. ``value`` is the option of ``select`` or the text of ``fill``."""
 
     action: ActionName
-    selector: str
-    value: str | None = None
+    selector: Selector
+    value: Value | None = None
+
+    @model_validator(mode="after")
+    def _has_its_value(self) -> PageAction:
+        if self.action == "click" and self.value is not None:
+            raise ValueError("click takes no `value`: remove it, or use select or fill")
+        if self.action != "click" and self.value is None:
+            raise ValueError(f"{self.action} needs a `value`")
+        return self
 
 
-@dataclass(frozen=True)
-class ResponseReady:
+class ResponseReady(ManifestModel):
     """What ends the wait for an answer before its bound: a selector, or a page that stays as it is.
 
     Exactly one is given. ``selector`` must match an element that was not there or was hidden before the
@@ -46,38 +58,56 @@ class ResponseReady:
     change, counted from its first change after the submission, with more on it than the input repeated.
     """
 
-    selector: str | None = None
-    dom_quiet_ms: int | None = None
+    selector: CssSelector | None = None
+    dom_quiet_ms: Annotated[int, Field(ge=50, le=60_000)] | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> ResponseReady:
+        if (self.selector is None) == (self.dom_quiet_ms is None):
+            raise ValueError("needs exactly one of `selector` and `dom_quiet_ms`")
+        return self
 
 
-@dataclass(frozen=True)
-class BearerAuth:
+class Interaction(ManifestModel):
+    """``interaction:``, how a page is used. Times are in milliseconds.
+
+    ``max_dom_bytes`` is the largest DOM that scoring reads; a larger one is written all the same, unless it
+    is too large to be got out of the browser. Without an ``input_selector``, text goes into a visible
+    ``textarea``, or else into a visible ``input[type=text]``; of several, into the first.
+    """
+
+    preconditions: list[PageAction] = Field(default=[])
+    input_selector: Selector | None = None
+    response_wait_ms: Annotated[int, Field(ge=100, le=120_000)] = 2_000
+    response_ready: ResponseReady | None = None
+    max_dom_bytes: Annotated[int, Field(gt=1_024, le=1_024 * MEBIBYTE)] = DEFAULT_MAX_DOM_BYTES
+
+
+class BearerAuth(ManifestModel):
     """``Authorization: Bearer …`` for the origin of the URL; the token is in the environment."""
 
-    token_env: str
+    type: Literal["bearer"]
+    token_env: Variable
 
 
-@dataclass(frozen=True)
-class BasicAuth:
+class BasicAuth(ManifestModel):
     """User and password for the origin of the URL, both in the environment."""
 
-    username_env: str
-    password_env: str
+    type: Literal["basic"]
+    username_env: Variable
+    password_env: Variable
 
 
-Auth = BearerAuth | BasicAuth
+Auth = Annotated[BearerAuth | BasicAuth, Field(discriminator="type")]
 
 
 @dataclass(frozen=True)
 class Directive:
     """One visit: where to go, what to do and type there, how long to wait, where to put what was seen.
 
-    Times are in milliseconds. ``slot_hint`` is the pool slot to try first. ``storage_state`` is a file or
-    the data of a Playwright storage state (cookies and local storage of a user who is logged in).
-    ``max_dom_bytes`` is the largest DOM that scoring reads; a larger one is written all the same, unless it
-    is too large to be got out of the browser. Without an ``input_selector``, text goes into a visible
-    ``textarea``, or else into a visible ``input[type=text]``; of several, into the first. With
-    ``same_host`` a page that is captured on another host than that of ``url`` is an error; otherwise a note.
+    ``slot_hint`` is the pool slot to try first. ``storage_state`` is a file or the data of a Playwright
+    storage state (cookies and local storage of a user who is logged in). With ``same_host`` a page that is
+    captured on another host than that of ``url`` is an error; otherwise a note.
     """
 
     agent: str
@@ -86,12 +116,8 @@ class Directive:
     url: str
     input: str
     folder: CaseFolder
-    preconditions: tuple[PageAction, ...] = ()
-    input_selector: str | None = None
-    response_wait_ms: int = 2000
-    response_ready: ResponseReady | None = None
-    reveal_actions: tuple[PageAction, ...] = ()
-    max_dom_bytes: int = 25 * 1024 * 1024
+    interaction: Interaction = field(default_factory=Interaction)
+    reveal_actions: Sequence[PageAction] = ()
     navigation_timeout_ms: int = 30_000
     auth: Auth | None = None
     storage_state: str | Mapping[str, Any] | None = field(default=None, repr=False)

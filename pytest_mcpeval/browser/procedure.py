@@ -75,12 +75,12 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
         page.navigate(directive.url, directive.navigation_timeout_ms)
         _require_success(page, directive.url, pause)
     with progress.step("preconditions"):
-        _act(page, directive.preconditions, pause)
+        _act(page, directive.interaction.preconditions, pause)
     with progress.step("landing"):
         _persistently(page, "attend", pause)
         _require_host(page, directive, progress, pause)
         # Until its input is there, a page that scripts make shows little of what it shows without an answer.
-        found = _found_input(page, directive.input_selector, pause)
+        found = _found_input(page, directive.interaction.input_selector, pause)
         _require_host(page, directive, progress, pause)
         _keep(page, folder.landing_screenshot, folder.landing_dom, pause)
         _attend(page, pause)
@@ -107,10 +107,10 @@ def _go_through(page: PageControl, directive: Directive, progress: Progress, pau
         size = _keep(page, folder.after_submit_screenshot, folder.after_submit_dom, pause)
         if submission.goes_on():
             progress.notes.append("the page was still changing when captured: the answer may not be whole")
-        if size > directive.max_dom_bytes:
+        if size > directive.interaction.max_dom_bytes:
             progress.notes.append(
                 f"the page with the answer has {size:,} bytes of HTML, more than interaction.max_dom_bytes "
-                f"({directive.max_dom_bytes:,}): it will not be read"
+                f"({directive.interaction.max_dom_bytes:,}): it will not be read"
             )
 
 

@@ -108,7 +108,8 @@ class Submission:
             PageError: The page still holds the text, and nothing of it has changed: what it sent when Enter
                 was pressed was something else, such as a page that was just connecting.
         """
-        bound, ready = self._directive.response_wait_ms, self._directive.response_ready
+        interaction = self._directive.interaction
+        bound, ready = interaction.response_wait_ms, interaction.response_ready
         if ready is None:
             self._pause(max(0, bound - self._elapsed()))
             self._require_change()
@@ -142,7 +143,7 @@ class Submission:
         except PageError:
             return
         if changes and changes["input_holds"] and not changes["grown"] and changes["quiet_ms"] is None:
-            bound = self._directive.response_wait_ms
+            bound = self._directive.interaction.response_wait_ms
             raise PageError(
                 f"nothing on the page changed within response_wait_ms ({bound} ms), and the input "
                 f"{self._selector} still holds the text: the page ignored Enter, or answers later than that. "
@@ -173,7 +174,7 @@ class Submission:
         return round((time.monotonic() - self._pressed) * 1000)
 
     def _watch(self, *, fresh: bool) -> None:
-        ready = self._directive.response_ready
+        ready = self._directive.interaction.response_ready
         selector = None if ready is None else ready.selector
         argument = {"selector": selector, "typed": self._directive.input, "fresh": fresh}
         self._page.command("watch", argument)

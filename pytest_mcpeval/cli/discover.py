@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.cli.project import shown
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.agent.spec import Manifest
+    from pytest_mcpeval.kinds.agent.schema import Manifest
 
 DESCRIPTION = """\
 List the manifests of agents (agent.yaml, *.agent.yaml) below a directory, each checked: its path, name,

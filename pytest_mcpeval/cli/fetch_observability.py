@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.agent.captures import Capture
     from pytest_mcpeval.kinds.agent.observability.fetching import FetchResult
-    from pytest_mcpeval.kinds.agent.spec import Manifest
+    from pytest_mcpeval.kinds.agent.schema import Manifest
 
 DESCRIPTION = """\
 Ask the trace backend that a manifest declares (langfuse, otel or phoenix) for the traces of a captured case,

@@ -59,9 +59,9 @@ def kind_schema(name: str) -> Schema:
 
 def agent_schema() -> Schema:
     """The schema of a manifest, whose keys have one spelling; catalogues and the like are not in it."""
-    from pytest_mcpeval.kinds.agent.schema import ManifestModel
+    from pytest_mcpeval.kinds.agent.schema import Manifest
 
-    schema = ManifestModel.model_json_schema()
+    schema = Manifest.model_json_schema()
     return {"$schema": DIALECT, **schema, "title": "pytest-mcpeval: manifest of an agent"}
 
 

@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import pytest
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, make_private
-from pytest_mcpeval.browser.directive import ActionName, CaptureResult, Directive, PageAction, ResponseReady
+from pytest_mcpeval.browser.directive import (
+    DEFAULT_MAX_DOM_BYTES,
+    ActionName,
+    CaptureResult,
+    Directive,
+    PageAction,
+    ResponseReady,
+)
 from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.login import storage_state_problem
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.captures import capture_of, write_capture
 from pytest_mcpeval.kinds.agent.outcomes import Reason
-from pytest_mcpeval.kinds.agent.schema import DEFAULT_MAX_DOM_BYTES
 from pytest_mcpeval.python_tests.cases import EvidenceMissing, MadeVisit, recorder_of
 from pytest_mcpeval.text.visible import shortened
 
@@ -31,8 +37,9 @@ if TYPE_CHECKING:
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.agent.captured import Captured
     from pytest_mcpeval.kinds.agent.evidence import Generation, RoutingDecision, ToolCall
+    from pytest_mcpeval.kinds.agent.load import AgentSuite
     from pytest_mcpeval.kinds.agent.run import Places
-    from pytest_mcpeval.kinds.agent.spec import AgentSuite
+    from pytest_mcpeval.kinds.agent.schema import VisitModel
 
 PYTHON_RUNS = "_python-tests"
 """The folder with the visits of tests written in Python, among those of agents: no agent can be named so."""
@@ -104,17 +111,14 @@ class CaptureAgent:
             BrowserError: The visit did not come to its end; the text says at which step, and why.
             OSError: The artifacts cannot be written.
         """
-        before = _actions("preconditions", preconditions)
-        after = _actions("reveal_actions", reveal_actions)
-        ready = _ready(response_ready)
         _check_storage_state(storage_state)
-        _check(
+        visit = _checked(
             {
                 "url": url,
                 "input": input,
-                "preconditions": [_given(action) for action in before],
-                "reveal_actions": [_given(action) for action in after],
-                "response_ready": None if ready is None else _given(ready),
+                "preconditions": _actions("preconditions", preconditions),
+                "reveal_actions": _actions("reveal_actions", reveal_actions),
+                "response_ready": _ready(response_ready),
                 "input_selector": input_selector,
                 "response_wait_ms": response_wait_ms,
             }
@@ -128,11 +132,8 @@ class CaptureAgent:
             url=url,
             input=input,
             folder=folder,
-            preconditions=before,
-            input_selector=input_selector,
-            response_wait_ms=response_wait_ms,
-            response_ready=ready,
-            reveal_actions=after,
+            interaction=visit,
+            reveal_actions=visit.reveal_actions,
             storage_state=str(storage_state) if isinstance(storage_state, Path) else storage_state,
         )
         folder.create()
@@ -178,7 +179,7 @@ class CaptureAgent:
         return AgentVisit(made.folder, result, made.max_dom_bytes)
 
     def _suite(self, manifest: str | Path) -> AgentSuite:
-        from pytest_mcpeval.kinds.agent.spec import AgentSuite
+        from pytest_mcpeval.kinds.agent.load import AgentSuite
 
         suite = self._context.suite(self._context.rootdir / manifest)
         if not isinstance(suite, AgentSuite):
@@ -313,10 +314,10 @@ def driver_of(context: RunContext, name: DriverName = "playwright") -> Driver:
     return context.target(("agent", name), lambda: make_driver(name, options))
 
 
-def _actions(argument: str, given: object) -> tuple[PageAction, ...]:
+def _actions(argument: str, given: object) -> list[Action]:
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise _wrong(argument, f"expected a list of actions, each {AN_ACTION}", given)
-    return tuple(_action(argument, one) for one in given)
+    return [_action(argument, one) for one in given]
 
 
 def _wrong(argument: str, expected: str, found: object) -> ValueError:
@@ -331,42 +332,38 @@ def _check_storage_state(given: object) -> None:
         raise ValueError(f"mcpeval_capture: storage_state: {problem}; or the path of a file with it")
 
 
-def _given(part: PageAction | ResponseReady) -> dict[str, Any]:
-    return {name: value for name, value in vars(part).items() if value is not None}
-
-
-def _check(arguments: Mapping[str, Any]) -> None:
-    """Hold the arguments of a visit to what manifests are held to."""
+def _checked(arguments: Mapping[str, Any]) -> VisitModel:
+    """The arguments of a visit, held to what manifests are held to."""
     from pydantic import ValidationError
 
     from pytest_mcpeval.kinds.agent.schema import VisitModel
 
     try:
-        VisitModel.model_validate(arguments)
+        return VisitModel.model_validate(arguments)
     except ValidationError as error:
         found = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False)]
         raise ValueError(f"mcpeval_capture: {'; '.join(found)}") from None
 
 
-def _action(argument: str, given: object) -> PageAction:
+def _action(argument: str, given: object) -> Action:
     if isinstance(given, PageAction):
         return given
     known = given if isinstance(given, Mapping) else {}
     has_its_keys = {"action", "selector"} <= known.keys() <= ACTION_KEYS
     if not has_its_keys or known["action"] not in get_args(ActionName):
         raise _wrong(argument, f"expected an action such as {AN_ACTION}", given)
-    return PageAction(**known)
+    return known
 
 
-def _ready(given: object) -> ResponseReady | None:
+def _ready(given: object) -> ResponseReady | Mapping[str, Any] | None:
     if given is None or isinstance(given, ResponseReady):
         return given
     if isinstance(given, str):
-        return ResponseReady(selector=given)
+        return {"selector": given}
     if not isinstance(given, Mapping) or not given.keys() <= {"selector", "dom_quiet_ms"}:
         words = "expected a selector, {'selector': '.answer'} or {'dom_quiet_ms': 500}"
         raise _wrong("response_ready", words, given)
-    return ResponseReady(**given)
+    return given
 
 
 def _found(evidence: FoundT | Reason) -> FoundT:

@@ -31,8 +31,8 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     """
     __tracebackhide__ = True
     from pytest_mcpeval.kinds.agent.captures import read_capture
+    from pytest_mcpeval.kinds.agent.schema import AgentCase, Observability
     from pytest_mcpeval.kinds.agent.scoring import score_case
-    from pytest_mcpeval.kinds.agent.spec import AgentCase, Observability
     from pytest_mcpeval.kinds.scenario.run import headline
 
     try:
@@ -48,10 +48,9 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     captured = recorder.visits[-1].captured()
     capture = read_capture(captured.folder)
     typed = "" if capture is None else capture.input
-    scores = [
-        score_case(item.name, AgentCase(item.name, typed, assertions), captured, Observability())
-        for assertions in marked
-    ]
+    # A test's name and what it typed need not be what a manifest allows.
+    cases = [AgentCase.model_construct(id=item.name, input=typed, assertions=one) for one in marked]
+    scores = [score_case(item.name, case, captured, Observability()) for case in cases]
     # Two markers may assert the same.
     outcomes = [outcome for score in scores for outcome in score.outcomes]
     recorder.checks.extend(_check(one) for n, one in enumerate(outcomes) if one not in outcomes[:n])

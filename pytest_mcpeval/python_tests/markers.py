@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_mcpeval.core.run_context import RunContext
-    from pytest_mcpeval.kinds.agent.spec import Assertions
+    from pytest_mcpeval.kinds.agent.schema import Assertions
     from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
@@ -149,11 +149,10 @@ def marked_assertions(item: pytest.Item) -> list[Assertions]:
     Raises:
         ValueError: One is written wrongly, as `marker_problems` says, or two contradict each other.
     """
-    from pytest_mcpeval.kinds.agent.load import assertions_of
-    from pytest_mcpeval.kinds.agent.schema import AssertionsModel
+    from pytest_mcpeval.kinds.agent.schema import Assertions
 
     given = [marker.kwargs for marker in reversed(list(item.iter_markers(ASSERT_MARKER)))]
-    found = [assertions_of(AssertionsModel.model_validate(one)) for one in given]
+    found = [Assertions.model_validate(one) for one in given]
     together: dict[str, Any] = {}
     for one in given:
         for name, value in one.items():
@@ -175,16 +174,16 @@ def _disagreements(given: Mapping[str, Any]) -> list[str]:
 def _assert_problems(marker: pytest.Mark) -> Iterator[str]:
     from pydantic import ValidationError
 
-    from pytest_mcpeval.kinds.agent.schema import AssertionsModel
+    from pytest_mcpeval.kinds.agent.schema import Assertions
 
     if marker.args or not any(value not in (None, [], {}) for value in marker.kwargs.values()):
         yield f'expected assertions as keywords, as in {ASSERT_MARKER}(must_call=["search"], max_steps=4)'
-    unknown = [name for name in marker.kwargs if name not in AssertionsModel.model_fields]
+    unknown = [name for name in marker.kwargs if name not in Assertions.model_fields]
     for name in unknown:
-        close = suggestion(name, AssertionsModel.model_fields)
-        yield f"unknown assertion {name!r}{close}; expected {', '.join(AssertionsModel.model_fields)}"
+        close = suggestion(name, Assertions.model_fields)
+        yield f"unknown assertion {name!r}{close}; expected {', '.join(Assertions.model_fields)}"
     try:
-        AssertionsModel.model_validate({n: v for n, v in marker.kwargs.items() if n not in unknown})
+        Assertions.model_validate({n: v for n, v in marker.kwargs.items() if n not in unknown})
     except ValidationError as error:
         for found in error.errors(include_url=False):
             yield f"{'.'.join(map(str, found['loc']))}: {found['msg']}"

@@ -10,24 +10,25 @@ import pytest
 from pydantic import TypeAdapter
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
+from pytest_mcpeval.browser.directive import DEFAULT_MAX_DOM_BYTES
 from pytest_mcpeval.kinds.agent.assertions import ASSERTIONS
 from pytest_mcpeval.kinds.agent.assertions.calls import is_subset
 from pytest_mcpeval.kinds.agent.assertions.generations import latency_ms
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.evidence import Generation
-from pytest_mcpeval.kinds.agent.load import assertions_of
 from pytest_mcpeval.kinds.agent.observability.logs import LOGS
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
-from pytest_mcpeval.kinds.agent.schema import DEFAULT_MAX_DOM_BYTES, AssertionsModel
-from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
-from pytest_mcpeval.kinds.agent.spec import (
+from pytest_mcpeval.kinds.agent.schema import (
     ASSERTION_KINDS,
     AgentCase,
+    Assertions,
+    Extract,
     Observability,
     OtelSource,
+    ToolCallPlaces,
     UiIntrospection,
-    UiSelectors,
 )
+from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
 from pytest_mcpeval.kinds.agent.timeline import timeline
 from tests.agent.captured_runs import Evidence, call
 
@@ -47,8 +48,8 @@ def scored(
     """The score of a case with these assertions and this evidence."""
     folder = CaseFolder(tmp_path / "runs" / "people" / "r" / "a")
     found.write(folder, typed)
-    model = TypeAdapter(AssertionsModel).validate_python(assertions)
-    case = AgentCase("a", typed, assertions_of(model))
+    model = TypeAdapter(Assertions).validate_python(assertions)
+    case = AgentCase.model_construct(id="a", input=typed, assertions=model)
     return score_case("people", case, Captured(folder, max_dom_bytes), observability)
 
 
@@ -187,7 +188,7 @@ def test_doubts_that_cannot_be_read_are_doubts(tmp_path: Path) -> None:
     assert one(tmp_path, Evidence(steps=1), max_steps=1).status == "passed"
     folder = CaseFolder(tmp_path / "runs/people/r/a")
     folder.doubts.write_text("[]", encoding="utf-8")
-    case = AgentCase("a", INPUT, assertions_of(AssertionsModel(max_steps=1)))
+    case = AgentCase(id="a", input=INPUT, assertions=Assertions(max_steps=1))
     (outcome,) = score_case("people", case, Captured(folder, DEFAULT_MAX_DOM_BYTES), NO_SOURCE).outcomes
     assert outcome.status == "inconclusive"
     assert "what is said on missing evidence cannot be read: incomplete.json" in outcome.message
@@ -475,7 +476,7 @@ def test_a_malformed_log_is_inconclusive_and_names_the_line(tmp_path: Path, line
     folder = CaseFolder(tmp_path / "runs/people/r/a")
     Evidence(calls=CALLS[:1]).write(folder, INPUT)
     folder.tool_calls.write_text(f"{folder.tool_calls.read_text()}{line}\n")
-    case = AgentCase("a", INPUT, assertions_of(AssertionsModel(must_not_call=["x"])))
+    case = AgentCase(id="a", input=INPUT, assertions=Assertions(must_not_call=["x"]))
     (found,) = score_case("people", case, Captured(folder, 1_000_000), NO_SOURCE).outcomes
     assert found.reason is not None
     assert found.reason.kind == "ObservabilityLogMalformed"
@@ -486,7 +487,7 @@ def test_a_step_count_must_agree_with_its_spans(tmp_path: Path) -> None:
     folder = CaseFolder(tmp_path / "runs/people/r/a")
     Evidence().write(folder, INPUT)
     folder.step_count.write_text('{"total_steps": 2, "step_span_ids": ["a"]}')
-    case = AgentCase("a", INPUT, assertions_of(AssertionsModel(max_steps=9)))
+    case = AgentCase(id="a", input=INPUT, assertions=Assertions(max_steps=9))
     (found,) = score_case("people", case, Captured(folder, 1_000_000), NO_SOURCE).outcomes
     assert found.status == "inconclusive"
     assert "total_steps is 2, and step_span_ids lists 1" in found.message
@@ -508,8 +509,10 @@ def test_what_the_agent_did_is_listed_by_time(tmp_path: Path) -> None:
     assert [row[1].split()[1] for row in rows] == ["first", "second", "third", "fourth"]
 
 
-UI = UiIntrospection("the panel", ("tool_calls",))
-UI_WITH_SELECTORS = UiIntrospection("the panel", ("tool_calls",), extract={"tool_calls": UiSelectors("li")})
+UI = UiIntrospection(description="the panel", exposes=["tool_calls"])
+UI_WITH_SELECTORS = UI.model_copy(
+    update={"extract": Extract(tool_calls=ToolCallPlaces(entry="li", tool_name="b"))}
+)
 
 
 @pytest.mark.parametrize(
@@ -517,14 +520,17 @@ UI_WITH_SELECTORS = UiIntrospection("the panel", ("tool_calls",), extract={"tool
     [
         (NO_SOURCE, "1. say where tool_calls can be seen: observability.langfuse"),
         (
-            Observability(ui=UI),
+            Observability(ui_introspection=UI),
             "1. add selectors to the manifest, observability.ui_introspection.extract.tool_calls: entry and",
         ),
         (
-            Observability(ui=UI_WITH_SELECTORS),
+            Observability(ui_introspection=UI_WITH_SELECTORS),
             "1. check the selectors in observability.ui_introspection.extract",
         ),
-        (Observability(OtelSource("https://t")), "1. check that the agent's traces reach the backend"),
+        (
+            Observability(otel=OtelSource(endpoint="https://t")),
+            "1. check that the agent's traces reach the backend",
+        ),
     ],
 )
 def test_the_recovery_fits_the_declared_sources(
@@ -535,7 +541,7 @@ def test_the_recovery_fits_the_declared_sources(
 
 
 def test_pages_never_tell_tokens(tmp_path: Path) -> None:
-    (found,) = scored(tmp_path, Evidence(), Observability(ui=UI), max_total_tokens=1).outcomes
+    (found,) = scored(tmp_path, Evidence(), Observability(ui_introspection=UI), max_total_tokens=1).outcomes
     assert "pages do not show tokens" in found.recovery[0]
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from pytest_mcpeval.browser.artifacts import RunFolder
 from pytest_mcpeval.kinds.agent import evidence
-from pytest_mcpeval.kinds.agent.spec import ASSERTION_KINDS
+from pytest_mcpeval.kinds.agent.schema import ASSERTION_KINDS
 from tests.support import Project, Run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,14 +13,16 @@ import yaml
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth, PageAction, ResponseReady
 from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.agent.load import load_manifest, load_suite, manifest_of
-from pytest_mcpeval.kinds.agent.spec import (
+from pytest_mcpeval.kinds.agent.schema import (
     CallSpec,
+    CatalogueEntry,
+    Extract,
     LangfuseSource,
     Manifest,
     OtelSource,
     PhoenixSource,
+    ToolCallPlaces,
     UiField,
-    UiSelectors,
 )
 from pytest_mcpeval.kinds.agent.urls import is_loopback
 from pytest_mcpeval.loading import DataFileError, Document, load
@@ -105,25 +107,35 @@ def only_problem(tmp_path: Path, content: Any) -> str:
 def test_every_field_is_read(tmp_path: Path) -> None:
     found = read(tmp_path, WHOLE)
     assert (found.name, found.description) == ("flight-booking", "Books flights.\nAnd hotels.\n")
-    assert found.access.auth == BasicAuth("AGENT_USER", "AGENT_PASSWORD")
-    assert found.observability.backend == LangfuseSource(
-        "http://localhost:3010", "LANGFUSE_PUBLIC", "LANGFUSE_SECRET", "insecure_loopback_only"
+    assert found.access.auth == BasicAuth(
+        type="basic", username_env="AGENT_USER", password_env="AGENT_PASSWORD"
     )
-    ui = found.observability.ui
+    assert found.observability.backend == LangfuseSource(
+        host="http://localhost:3010",
+        public_key_env="LANGFUSE_PUBLIC",
+        secret_key_env="LANGFUSE_SECRET",
+        host_policy="insecure_loopback_only",
+    )
+    ui = found.observability.ui_introspection
     assert ui is not None
-    assert ui.exposes == ("tool_calls", "step_count")
-    assert ui.reveal_actions == (PageAction("click", "#reasoning"),)
-    fields = {"tool_name": UiField(".name"), "arguments": UiField(".args", "data-json")}
-    assert ui.extract == {"tool_calls": UiSelectors(".call", fields)}
-    assert found.interaction.preconditions[1] == PageAction("fill", "#name", "")
+    assert ui.exposes == ["tool_calls", "step_count"]
+    assert ui.reveal_actions == [PageAction(action="click", selector="#reasoning")]
+    arguments = UiField(selector=".args", attribute="data-json")
+    assert ui.extract == Extract(
+        tool_calls=ToolCallPlaces(entry=".call", tool_name=".name", arguments=arguments)
+    )
+    assert found.interaction.preconditions[1] == PageAction(action="fill", selector="#name", value="")
     assert found.interaction.response_ready == ResponseReady(dom_quiet_ms=500)
     assert (found.interaction.response_wait_ms, found.interaction.max_dom_bytes) == (120_000, 2_048)
-    assert found.tools_catalog == ("search_flights", "book_flight")
+    assert found.tools_catalog == [
+        "search_flights",
+        CatalogueEntry(name="book_flight", description="books"),
+    ]
     (only,) = found.cases
-    assert only.assertions.must_call_with_args == (
-        CallSpec("book_flight", {"to": {"city": "Rome"}}, 1),
-        CallSpec("search_flights", {}, 2),
-    )
+    assert only.assertions.must_call_with_args == [
+        CallSpec(tool_name="book_flight", args={"to": {"city": "Rome"}}, min_count=1),
+        CallSpec(tool_name="search_flights", args={}, min_count=2),
+    ]
     assert only.assertions.must_call_exactly == {"book_flight": 1}
     assert only.assertions.max_total_cost_usd == 1
 
@@ -179,12 +191,14 @@ cases:
 
 def test_manifests_of_the_original_load_and_differences_are_told_once(tmp_path: Path) -> None:
     found = read(tmp_path, ORIGINAL)
-    assert (found.name, found.description, found.tools_catalog) == ("a--b_-c", "", ())
+    assert (found.name, found.description, found.tools_catalog) == ("a--b_-c", "", [])
     assert found.observability.backend == LangfuseSource(
-        "https://langfuse.example.com", "LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"
+        host="https://langfuse.example.com",
+        public_key_env="LANGFUSE_PUBLIC_KEY",
+        secret_key_env="LANGFUSE_SECRET_KEY",
     )
-    assert found.cases[0].assertions.must_call == ("find", "rank")
-    assert found.cases[0].assertions.must_not_call == ("drop",)
+    assert found.cases[0].assertions.must_call == ["find", "rank"]
+    assert found.cases[0].assertions.must_not_call == ["drop"]
     (told,) = load_suite(load(tmp_path / "agent.yaml"), Place("agent.yaml", {}, {})).warnings
     assert told.split("; ") == [
         "tools_catalog is empty, so names in assertions are not compared with it: list them, or remove it",
@@ -210,10 +224,10 @@ def test_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "wanted"),
     [
-        ({"otel": {"endpoint": "https://t.example"}}, OtelSource("https://t.example")),
+        ({"otel": {"endpoint": "https://t.example"}}, OtelSource(endpoint="https://t.example")),
         (
             {"phoenix": {"endpoint": "https://p.example", "project": "mine", "session_id": "{run_id}"}},
-            PhoenixSource("https://p.example", "mine", session_id="{run_id}"),
+            PhoenixSource(endpoint="https://p.example", project="mine", session_id="{run_id}"),
         ),
     ],
 )
@@ -225,7 +239,7 @@ def test_other_trace_backends(tmp_path: Path, section: dict[str, Any], wanted: o
 def test_bearer(tmp_path: Path) -> None:
     access = {"url": "https://x.example", "auth": {"type": "bearer", "token_env": "AGENT_TOKEN"}}
     assert read(tmp_path, manifest(case("a", max_steps=1), access=access)).access.auth == BearerAuth(
-        "AGENT_TOKEN"
+        type="bearer", token_env="AGENT_TOKEN"
     )
 
 
@@ -243,7 +257,7 @@ def test_a_host_policy_holds_for_the_page(
 ) -> None:
     otel = {"otel": {"endpoint": "https://t.example", **backend}}
     content = fields(access={"url": "https://x.example", **access}, observability=otel)
-    assert read(tmp_path, content).access.host_policy == policy
+    assert read(tmp_path, content).page_host_policy == policy
 
 
 def test_missing_and_unsupported_versions_are_told_apart(tmp_path: Path) -> None:
@@ -370,7 +384,7 @@ def test_other_braces_and_quoted_words_are_taken_as_they_are(tmp_path: Path) -> 
     url, ready = 'https://a.example/?q={"a":1}&{}', {"selector": "[title=':visible']"}
     found = read(tmp_path, fields(access={"url": url}, interaction={"response_ready": ready}))
     assert found.access.url == url
-    assert found.interaction.response_ready == ResponseReady("[title=':visible']", None)
+    assert found.interaction.response_ready == ResponseReady(selector="[title=':visible']")
 
 
 def fields(**changed: Any) -> dict[str, Any]:

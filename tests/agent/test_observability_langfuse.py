@@ -18,7 +18,7 @@ from pytest_mcpeval.kinds.agent.observability.fetching import (
     TraceQuery,
     fetch,
 )
-from pytest_mcpeval.kinds.agent.spec import LangfuseSource
+from pytest_mcpeval.kinds.agent.schema import LangfuseSource
 from tests.agent.trace_backend import NOT_FOUND, Reply, Request, reply, serving
 
 OBSERVATIONS = "/api/public/v2/observations"
@@ -93,7 +93,7 @@ def langfuse(rows: list[dict[str, Any]], page: int = 100) -> Answer:
 
 def source(url: str, **fields: Any) -> LangfuseSource:
     given = {"host_policy": "insecure_loopback_only", "trace_wait_ms": 0, **fields}
-    return LangfuseSource(url, "LF_PUBLIC", "LF_SECRET", **given)
+    return LangfuseSource(host=url, public_key_env="LF_PUBLIC", secret_key_env="LF_SECRET", **given)
 
 
 def fetched(folder: CaseFolder, answer: Answer, **query: Any) -> FetchResult:

@@ -13,7 +13,15 @@ from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent import evidence
 from pytest_mcpeval.kinds.agent.evidence import RoutingDecision, ToolCall
 from pytest_mcpeval.kinds.agent.observability.introspection import extract
-from pytest_mcpeval.kinds.agent.spec import EvidenceKind, UiField, UiIntrospection, UiSelectors
+from pytest_mcpeval.kinds.agent.schema import (
+    EvidenceKind,
+    Extract,
+    RoutingPlaces,
+    ToolCallPlaces,
+    UiField,
+    UiIntrospection,
+    UiSelectors,
+)
 
 PAGE = """
 <html><head><script>"<li class='call'><b>scripted</b></li>"</script></head><body>
@@ -29,24 +37,19 @@ PAGE = """
 </body></html>
 """
 
-CALLS = UiSelectors(
-    ".call",
-    {
-        "tool_name": UiField("b"),
-        "arguments": UiField("pre"),
-        "result": UiField("i"),
-        "timestamp": UiField("time"),
-    },
+CALLS = ToolCallPlaces(
+    entry=".call",
+    tool_name="b",
+    arguments=UiField(selector="pre"),
+    result="i",
+    timestamp="time",
 )
-ROUTES = UiSelectors(
-    ".route",
-    {
-        "target_agent": UiField(None, "data-to"),
-        "from_agent": UiField(None, "data-from"),
-        "reason": UiField(),
-    },
-)
-STEPS = UiSelectors(".call, .route")
+ROUTES = RoutingPlaces(
+    entry=".route",
+    target_agent=UiField(attribute="data-to"),
+    from_agent=UiField(attribute="data-from"),
+).model_copy(update={"reason": UiField.model_construct()})
+STEPS = UiSelectors(entry=".call, .route")
 ALL: tuple[EvidenceKind, ...] = ("tool_calls", "routing_decisions", "step_count")
 
 
@@ -59,7 +62,9 @@ def folder(tmp_path: Path) -> CaseFolder:
 
 
 def ui(extracted: Mapping[EvidenceKind, UiSelectors], exposes: tuple[EvidenceKind, ...] = ALL) -> Any:
-    return UiIntrospection("the panel", exposes, extract=extracted)
+    return UiIntrospection(
+        description="the panel", exposes=list(exposes), extract=Extract.model_validate(extracted)
+    )
 
 
 def written(folder: CaseFolder) -> set[str]:
@@ -98,12 +103,12 @@ def test_entries_become_logs(folder: CaseFolder) -> None:
 
 
 def test_declared_ids_are_taken_if_they_tell_entries_apart(folder: CaseFolder) -> None:
-    fields = {"target_agent": UiField(None, "data-to")}
-    apart = UiSelectors(".route", {**fields, "span_id": UiField(None, "data-to")})
+    target = UiField(attribute="data-to")
+    apart = RoutingPlaces(entry=".route", target_agent=target, span_id=target)
     extract(ui({"routing_decisions": apart}, ("routing_decisions",)), folder)
     found = evidence.read_routing_decisions(folder) or ()
     assert [route.span_id for route in found] == ["org chart", "directory"]
-    alike = UiSelectors(".route", {**fields, "span_id": UiField(None, "class")})
+    alike = RoutingPlaces(entry=".route", target_agent=target, span_id=UiField(attribute="class"))
     extract(ui({"routing_decisions": alike}, ("routing_decisions",)), folder)
     found = evidence.read_routing_decisions(folder) or ()
     assert [route.span_id for route in found] == ["ui-step-001", "ui-step-002"]
@@ -131,10 +136,10 @@ def test_only_what_is_exposed_is_read(folder: CaseFolder) -> None:
     ("selectors", "words"),
     [
         (None, "the manifest has no selectors for it, and a description alone is not read"),
-        (UiSelectors(".nothing", CALLS.fields), 'no element matches the selector ".nothing"'),
-        (UiSelectors("li[", CALLS.fields), '"li[" is no CSS selector'),
-        (UiSelectors(".call", {"tool_name": UiField("b[")}), '"b[" is no CSS selector'),
-        (UiSelectors(".call", {"tool_name": UiField("i")}), "tool_name is missing in 1 of 2 entries"),
+        (CALLS.model_copy(update={"entry": ".nothing"}), 'no element matches the selector ".nothing"'),
+        (CALLS.model_copy(update={"entry": "li["}), '"li[" is no CSS selector'),
+        (CALLS.model_copy(update={"tool_name": "b["}), '"b[" is no CSS selector'),
+        (ToolCallPlaces(entry=".call", tool_name="i"), "tool_name is missing in 1 of 2 entries"),
     ],
 )
 def test_what_is_not_found_is_told_and_leaves_no_log(

@@ -12,7 +12,7 @@ from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent import evidence
 from pytest_mcpeval.kinds.agent.observability import phoenix
 from pytest_mcpeval.kinds.agent.observability.fetching import ObservabilityError, TraceQuery, fetch
-from pytest_mcpeval.kinds.agent.spec import PhoenixSource
+from pytest_mcpeval.kinds.agent.schema import PhoenixSource
 from tests.agent.trace_backend import NOT_FOUND, Reply, Request, reply, serving
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -87,7 +87,9 @@ class PhoenixReplay:
 
 
 def source(url: str) -> PhoenixSource:
-    return PhoenixSource(url, project="my agents", host_policy="insecure_loopback_only", trace_wait_ms=0)
+    return PhoenixSource(
+        endpoint=url, project="my agents", host_policy="insecure_loopback_only", trace_wait_ms=0
+    )
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["filtering", "old"])

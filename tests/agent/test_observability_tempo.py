@@ -20,7 +20,7 @@ from pytest_mcpeval.kinds.agent.observability.fetching import (
     fetch,
 )
 from pytest_mcpeval.kinds.agent.observability.otlp import trace_of
-from pytest_mcpeval.kinds.agent.spec import OtelSource
+from pytest_mcpeval.kinds.agent.schema import OtelSource
 from tests.agent.otlp_spans import START, TRACE, WHOLE, batches, resource_spans, span, tool
 from tests.agent.trace_backend import NOT_FOUND, Reply, Request, reply, serving
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> CaseFolder:
 
 
 def source(url: str, **fields: Any) -> OtelSource:
-    return OtelSource(url, **{"host_policy": "insecure_loopback_only", "trace_wait_ms": 0, **fields})
+    return OtelSource(endpoint=url, **{"host_policy": "insecure_loopback_only", "trace_wait_ms": 0, **fields})
 
 
 def tempo_with(trace: Any, *ids: str) -> Answer:
@@ -249,7 +249,7 @@ def test_secrets_are_not_shown(folder: CaseFolder, monkeypatch: pytest.MonkeyPat
 
 def test_credentials_go_nowhere_without_encryption(folder: CaseFolder) -> None:
     with pytest.raises(ObservabilityError, match="is not https, and host_policy is https_only"):
-        fetch(OtelSource("http://127.0.0.1:1"), TraceQuery("s"), folder)
+        fetch(OtelSource(endpoint="http://127.0.0.1:1"), TraceQuery("s"), folder)
 
 
 def without(one: dict[str, Any], key: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
-from pytest_mcpeval.browser.directive import CaptureResult, Directive, Driver, DriverOptions
+from pytest_mcpeval.browser.directive import CaptureResult, Directive, Driver, DriverOptions, Interaction
 from pytest_mcpeval.browser.making import DriverName, make_driver
 from tests.browser.pages import Site, serve
 
@@ -89,8 +89,9 @@ def visit(driver: Driver, site: Site, tmp_path: Path) -> MakeVisit:
         folder = RunFolder.of(tmp_path / "runs", "agent", "run").case(case_id)
         folder.create()
         url = page if page.startswith("http") else site.url + page
-        given = {"response_wait_ms": 300, **fields}
-        directive = Directive("agent", "run", case_id, url, input, folder, **given)
+        used = {name: fields.pop(name) for name in Interaction.model_fields if name in fields}
+        interaction = Interaction.model_validate({"response_wait_ms": 300, **used})
+        directive = Directive("agent", "run", case_id, url, input, folder, interaction, **fields)
         return Visit(driver.capture(directive), folder)
 
     return make

@@ -21,8 +21,11 @@ def directive(url: str = "https://agent.example/chat", **fields: object) -> Dire
 
 
 def test_a_token_and_a_user_become_a_header_for_the_origin() -> None:
-    bearer = authorization_of(directive(auth=BearerAuth("AGENT_TOKEN")), ENVIRONMENT)
-    basic = authorization_of(directive(auth=BasicAuth("AGENT_USER", "AGENT_TOKEN")), ENVIRONMENT)
+    bearer = authorization_of(directive(auth=BearerAuth(type="bearer", token_env="AGENT_TOKEN")), ENVIRONMENT)
+    basic = authorization_of(
+        directive(auth=BasicAuth(type="basic", username_env="AGENT_USER", password_env="AGENT_TOKEN")),
+        ENVIRONMENT,
+    )
     assert bearer is not None
     assert basic is not None
     assert (bearer.origin, bearer.value) == ("https://agent.example", "Bearer s3cr3t-token")
@@ -35,9 +38,12 @@ def test_a_token_and_a_user_become_a_header_for_the_origin() -> None:
 
 def test_a_credential_that_cannot_be_used() -> None:
     with pytest.raises(PageError, match="a credential from AGENT_OTHER, which is not set"):
-        authorization_of(directive(auth=BearerAuth("AGENT_OTHER")), ENVIRONMENT)
+        authorization_of(directive(auth=BearerAuth(type="bearer", token_env="AGENT_OTHER")), ENVIRONMENT)
     with pytest.raises(PageError, match="AGENT_TOKEN, which holds control characters"):
-        authorization_of(directive(auth=BearerAuth("AGENT_TOKEN")), {"AGENT_TOKEN": "a\r\nX-Other: b"})
+        authorization_of(
+            directive(auth=BearerAuth(type="bearer", token_env="AGENT_TOKEN")),
+            {"AGENT_TOKEN": "a\r\nX-Other: b"},
+        )
 
 
 @pytest.mark.parametrize(

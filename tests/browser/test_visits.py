@@ -73,11 +73,13 @@ def test_shadow_roots_and_frames_are_part_of_the_page(visit: MakeVisit) -> None:
 
 def test_actions_before_the_input_and_after_the_answer(visit: MakeVisit) -> None:
     before = (
-        PageAction("click", "#dismiss"),
-        PageAction("select", "#agent", "hr"),
-        PageAction("fill", "#team", "Engineering"),
+        PageAction(action="click", selector="#dismiss"),
+        PageAction(action="select", selector="#agent", value="hr"),
+        PageAction(action="fill", selector="#team", value="Engineering"),
     )
-    made = visit("/setup", preconditions=before, reveal_actions=(PageAction("click", "#why"),))
+    made = visit(
+        "/setup", preconditions=[*before], reveal_actions=(PageAction(action="click", selector="#why"),)
+    )
     landing = visible_text(made.landing)
     assert landing.index("dismissed") < landing.index("chose hr") < landing.index("team Engineering")
     assert "because" not in landing
@@ -421,8 +423,11 @@ def test_a_page_without_input(visit: MakeVisit, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_tells_of_a_failure_is_kept(visit: MakeVisit) -> None:
-    actions = (PageAction("click", "#dismiss"), PageAction("click", "#mis[sing"))
-    made = visit("/setup", preconditions=actions)
+    actions = (
+        PageAction(action="click", selector="#dismiss"),
+        PageAction.model_construct(action="click", selector="#mis[sing"),
+    )
+    made = visit("/setup", preconditions=[*actions])
     assert made.error.startswith("preconditions: action 2 of 2: cannot click #mis[sing: ")
     assert set(made.files()) == FAILURE_FILES
     assert "dismissed" in made.folder.failure_dom.read_text(encoding="utf-8")
@@ -455,7 +460,13 @@ def test_a_page_whose_scripts_never_end(
 
 
 def test_pages_that_are_not_of_the_web_are_refused(visit: MakeVisit) -> None:
-    made = visit("/setup", preconditions=(PageAction("click", "#dismiss"), PageAction("click", "#away")))
+    made = visit(
+        "/setup",
+        preconditions=[
+            PageAction(action="click", selector="#dismiss"),
+            PageAction(action="click", selector="#away"),
+        ],
+    )
     assert made.error.startswith("preconditions: the page went to 'about:blank': only http and https pages")
 
 
@@ -481,9 +492,9 @@ def test_credentials_are_for_one_origin_only(
         site.redirects |= {"/": "/gated", "/moved": f"{other.url}/elsewhere"}
         made = visit(
             "/",
-            auth=BearerAuth("AGENT_TOKEN"),
+            auth=BearerAuth(type="bearer", token_env="AGENT_TOKEN"),
             input_selector="#input",
-            reveal_actions=(PageAction("click", "#n[o"),),
+            reveal_actions=(PageAction.model_construct(action="click", selector="#n[o"),),
         )
         assert made.error.startswith("reveal: ")
         for path in ("/", "/gated", "/own", "/data", "/moved"):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 import pytest_mcpeval.kinds
 from pytest_mcpeval.core.fields import FileModel
-from pytest_mcpeval.kinds.agent.schema import AssertionsModel
+from pytest_mcpeval.kinds.agent.schema import Assertions
 from pytest_mcpeval.loading import DataFileError
 from tests.collection.runtimes import runtime_at
 
@@ -147,7 +147,7 @@ def test_null_stands_for_every_key_that_may_be_left_out() -> None:
     assert checked > 300
     for manifest in ({"mustNotCall": None}, {"must_not_cal": None}):
         with pytest.raises(ValidationError, match="extra_forbidden"):
-            AssertionsModel.model_validate(manifest)
+            Assertions.model_validate(manifest)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel
 
 from pytest_mcpeval import plugin
+from pytest_mcpeval.browser.directive import Interaction
 from pytest_mcpeval.cli import COMMANDS
 from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.case import CaseMarks, SkipIfEnv, Xfail
@@ -107,17 +108,17 @@ def test_every_command_of_the_console_script_is_documented() -> None:
         ("session-guard.md", AgentModel),
         ("session-guard.md", PagesModel),
         ("servers.md", ServerEntry),
-        ("agents.md", agents.ManifestModel),
-        ("agents.md", agents.InteractionModel),
-        ("agents.md", agents.AssertionsModel),
-        ("agents.md", agents.CallModel),
+        ("agents.md", agents.Manifest),
+        ("agents.md", Interaction),
+        ("agents.md", agents.Assertions),
+        ("agents.md", agents.CallSpec),
         ("agents.md", agent_settings.AgentSettings),
         ("agents.md", agent_settings.GatesModel),
-        ("agents.md", agents.ObservabilityModel),
-        ("agents.md", agents.UiModel),
-        ("agents.md", agents.LangfuseModel),
-        ("agents.md", agents.OtelModel),
-        ("agents.md", agents.PhoenixModel),
+        ("agents.md", agents.Observability),
+        ("agents.md", agents.UiIntrospection),
+        ("agents.md", agents.LangfuseSource),
+        ("agents.md", agents.OtelSource),
+        ("agents.md", agents.PhoenixSource),
     ],
 )
 def test_every_key_is_documented(page: str, model: type[BaseModel]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pytest_mcpeval.browser.login import learn_credentials, learn_password
-from pytest_mcpeval.kinds.agent.spec import LangfuseSource, Manifest, TraceBackend
+from pytest_mcpeval.kinds.agent.schema import LangfuseSource, Manifest, TraceBackend
 from pytest_mcpeval.servers.definitions import is_secret_name
 from pytest_mcpeval.text.redact import redactor
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from pytest_mcpeval.kinds.agent.spec import ASSERTION_KINDS, HostPolicy
-from pytest_mcpeval.kinds.agent.urls import page_url, policy_problem
+from pytest_mcpeval.kinds.agent.schema import ASSERTION_KINDS
+from pytest_mcpeval.kinds.agent.urls import HostPolicy, page_url, policy_problem
 from pytest_mcpeval.loading import Document, Problem
 from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.schema import dotted
@@ -21,7 +21,7 @@ Reference = tuple[tuple[Key, ...], str]
 BACKENDS = {"langfuse": "host", "otel": "endpoint", "phoenix": "endpoint"}
 
 
-def agreement_problems(document: Document) -> list[Problem]:
+def cross_validation_problems(document: Document) -> list[Problem]:
     """Every contradiction inside a manifest."""
     data = document.data
     found: list[tuple[tuple[Key, ...], str]] = [

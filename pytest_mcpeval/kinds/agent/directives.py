@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.kind import Suite
 from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.agent.folders import run_folder
-from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
+from pytest_mcpeval.kinds.agent.load import AgentSuite
+from pytest_mcpeval.kinds.agent.schema import AgentCase
 from pytest_mcpeval.kinds.agent.urls import filled, with_origin
 
 PLAN_VERSION = 1
@@ -34,7 +34,7 @@ def directive_of(
     """
     manifest, folder = suite.manifest, run or run_folder(suite)
     url = manifest.access.url if base_url is None else with_origin(manifest.access.url, base_url)
-    interaction, ui = manifest.interaction, manifest.observability.ui
+    ui = manifest.observability.ui_introspection
     place = [one.id for one in manifest.cases].index(case.id)
     return Directive(
         agent=manifest.name,
@@ -43,17 +43,13 @@ def directive_of(
         url=filled(url, placeholders(folder, case)),
         input=case.input,
         folder=folder.case(case.id),
-        preconditions=interaction.preconditions,
-        input_selector=interaction.input_selector,
-        response_wait_ms=interaction.response_wait_ms,
-        response_ready=interaction.response_ready,
+        interaction=manifest.interaction,
         reveal_actions=() if ui is None else ui.reveal_actions,
-        max_dom_bytes=interaction.max_dom_bytes,
         navigation_timeout_ms=round(suite.settings.navigation_timeout * 1000),
         auth=manifest.access.auth,
         storage_state=suite.settings.storage_state if storage_state is None else storage_state,
         slot_hint=place % suite.options.driver.pool_size,
-        same_host=manifest.access.host_policy == "same_host",
+        same_host=manifest.page_host_policy == "same_host",
     )
 
 
@@ -98,40 +94,25 @@ def swarm_plan(suite: AgentSuite, chosen: Collection[str]) -> dict[str, Any]:
 
 def _as_data(suite: AgentSuite, case: AgentCase) -> dict[str, Any]:
     directive = directive_of(suite, case)
-    folder, ui = directive.folder, suite.manifest.observability.ui
-    ready = directive.response_ready
+    folder, ui = directive.folder, suite.manifest.observability.ui_introspection
+    paths = {
+        "landing_screenshot_path": folder.landing_screenshot,
+        "landing_dom_snapshot_path": folder.landing_dom,
+        "after_submit_screenshot_path": folder.after_submit_screenshot,
+        "after_submit_dom_snapshot_path": folder.after_submit_dom,
+        "tool_call_log_path": folder.tool_calls,
+        "routing_decision_log_path": folder.routing_decisions,
+        "step_count_path": folder.step_count,
+        "generation_log_path": folder.generations,
+    }
     return {
         "case_id": directive.case_id,
         "run_id": directive.run_id,
         "pool_slot": directive.slot_hint,
         "url": directive.url,
         "input": directive.input,
-        "preconditions": [asdict(action) for action in directive.preconditions],
-        "input_selector": directive.input_selector,
-        "response_wait_ms": directive.response_wait_ms,
-        "response_ready": None if ready is None else asdict(ready),
-        "max_dom_bytes": directive.max_dom_bytes,
-        "ui_introspection": None
-        if ui is None
-        else {
-            "description": ui.description,
-            "reveal_actions": [asdict(action) for action in ui.reveal_actions],
-            "exposes": list(ui.exposes),
-            "extract": {name: asdict(place) for name, place in ui.extract.items()},
-        },
+        **directive.interaction.model_dump(),
+        "ui_introspection": None if ui is None else ui.model_dump(),
         "case_dir": str(folder.path),
-        **_paths(
-            landing_screenshot_path=folder.landing_screenshot,
-            landing_dom_snapshot_path=folder.landing_dom,
-            after_submit_screenshot_path=folder.after_submit_screenshot,
-            after_submit_dom_snapshot_path=folder.after_submit_dom,
-            tool_call_log_path=folder.tool_calls,
-            routing_decision_log_path=folder.routing_decisions,
-            step_count_path=folder.step_count,
-            generation_log_path=folder.generations,
-        ),
+        **{name: str(path) for name, path in paths.items()},
     }
-
-
-def _paths(**paths: Path) -> dict[str, str]:
-    return {name: str(path) for name, path in paths.items()}

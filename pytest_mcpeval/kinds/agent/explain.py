@@ -8,7 +8,8 @@ from typing import Any
 
 from pytest_mcpeval.core.kind import Case
 from pytest_mcpeval.core.sample import Sample
-from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
+from pytest_mcpeval.kinds.agent.load import AgentSuite
+from pytest_mcpeval.kinds.agent.schema import AgentCase
 from pytest_mcpeval.text.visible import indented, shortened, visible
 
 MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}

@@ -8,6 +8,7 @@ from typing import Any
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, write_private
 from pytest_mcpeval.kinds.agent.captures import UNFINISHED
 from pytest_mcpeval.kinds.agent.folders import left_unscored, run_id_of
+from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.report import ReportError, render
 from pytest_mcpeval.kinds.agent.score_file import (
     AgentScoreModel,
@@ -17,7 +18,6 @@ from pytest_mcpeval.kinds.agent.score_file import (
     write_score,
 )
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, agent_score
-from pytest_mcpeval.kinds.agent.spec import AgentSuite
 
 NOT_CAPTURED = "the case was not captured"
 

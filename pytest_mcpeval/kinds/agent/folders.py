@@ -9,8 +9,8 @@ from pathlib import Path
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.captures import Capture, read_capture
+from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, CaseScoreModel, ScoreFileError, read_score
-from pytest_mcpeval.kinds.agent.spec import AgentSuite
 
 
 def run_folder(suite: AgentSuite) -> RunFolder:

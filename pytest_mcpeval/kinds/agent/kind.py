@@ -13,10 +13,10 @@ from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.kinds.agent import gates, metrics
 from pytest_mcpeval.kinds.agent.declaration import AgentDeclaration
 from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, left_unscored, run_folder
-from pytest_mcpeval.kinds.agent.load import load_suite, taken_name
+from pytest_mcpeval.kinds.agent.load import AgentSuite, load_suite, taken_name
 from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
+from pytest_mcpeval.kinds.agent.schema import AgentCase
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
-from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite
 from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.loading.messages import counted
 from pytest_mcpeval.text.redact import redactor

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_mcpeval.core.sample import Check, CheckStatus
-from pytest_mcpeval.kinds.agent.spec import AssertionKind
 
 ReasonKind = Literal[
     "DOMSnapshotMissing",
@@ -47,7 +46,7 @@ class AssertionOutcome:
     for passed and failed ones, ``reason`` and ``recovery`` (steps to take) for inconclusive ones.
     """
 
-    assertion_kind: AssertionKind
+    assertion_kind: str
     target: str | None
     status: CheckStatus
     expected: Any

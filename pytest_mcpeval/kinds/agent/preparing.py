@@ -10,8 +10,9 @@ from typing import Any
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth
 from pytest_mcpeval.browser.login import storage_state_problem
 from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.run import Places
-from pytest_mcpeval.kinds.agent.spec import AgentSuite, LangfuseSource, Manifest
+from pytest_mcpeval.kinds.agent.schema import LangfuseSource, Manifest
 from pytest_mcpeval.kinds.agent.urls import page_url
 
 PLACES = ("url", "langfuse", "otel", "phoenix")

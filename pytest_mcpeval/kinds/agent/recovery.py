@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_mcpeval.kinds.agent.outcomes import Reason, numbered
-from pytest_mcpeval.kinds.agent.spec import EvidenceKind, Observability
+from pytest_mcpeval.kinds.agent.schema import EvidenceKind, Observability
 
 SCORE_AGAIN = "score what was captured again: pytest --mcpeval MANIFEST --mcpeval-score-only=RUN_DIR"
 RUN_AGAIN = "run the case again: pytest --mcpeval MANIFEST::CASE"
@@ -66,9 +66,9 @@ def _log_missing(reason: Reason, observability: Observability) -> Iterator[str]:
     if kind == "generations":
         yield from _backend_steps(reason, observability)
         return
-    ui = observability.ui
+    ui = observability.ui_introspection
     if ui is not None and kind in ui.exposes:
-        yield from _selector_steps(kind, has_selectors=kind in ui.extract)
+        yield from _selector_steps(kind, has_selectors=getattr(ui.extract, kind) is not None)
     elif observability.backend is None:
         yield (
             f"say where {kind} can be seen: observability.langfuse, observability.otel or "

@@ -15,8 +15,9 @@ from pytest_mcpeval.kinds.agent.captures import UNFINISHED, Capture, capture_of,
 from pytest_mcpeval.kinds.agent.credentials import learn
 from pytest_mcpeval.kinds.agent.directives import directive_of, placeholders
 from pytest_mcpeval.kinds.agent.folders import captured_folder
+from pytest_mcpeval.kinds.agent.load import AgentSuite
+from pytest_mcpeval.kinds.agent.schema import AgentCase, TraceBackend
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
-from pytest_mcpeval.kinds.agent.spec import AgentCase, AgentSuite, LangfuseSource, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import filled, with_origin
 from pytest_mcpeval.text.redact import redactor
 
@@ -71,8 +72,8 @@ def _with_evidence(
 
     observability = suite.manifest.observability
     notes = [*capture.notes]
-    if observability.ui is not None:
-        notes += extract(observability.ui, folder)
+    if observability.ui_introspection is not None:
+        notes += extract(observability.ui_introspection, folder)
     if observability.backend is None:
         return replace(capture, notes=tuple(notes))
     session = filled(observability.backend.session_id, placeholders(RunFolder(folder.path.parent), case))
@@ -86,12 +87,10 @@ def _with_evidence(
 
 def backend_at(backend: TraceBackend, places: Places) -> TraceBackend:
     """The backend where it really is."""
-    name = type(backend).__name__.removesuffix("Source").lower()
-    if name not in places.urls:
+    if backend.key not in places.urls:
         return backend
-    if isinstance(backend, LangfuseSource):
-        return replace(backend, host=with_origin(backend.host, places.urls[name]))
-    return replace(backend, endpoint=with_origin(backend.endpoint, places.urls[name]))
+    url = with_origin(backend.url, places.urls[backend.key])
+    return backend.model_copy(update={backend.url_key: url})
 
 
 def revisit(suite: AgentSuite, case: AgentCase) -> Visit:
@@ -135,17 +134,20 @@ def score(suite: AgentSuite, case: AgentCase, visit: Visit) -> CaseScore:
 def _scored(suite: AgentSuite, case: AgentCase, captured: Captured) -> CaseScore:
     """The outcomes. An assertion may hold of a value as it is, or of what artifacts have in its place."""
     manifest, kept = suite.manifest, case.assertions
-    typed = replace(case, input=redactor.text(case.input))
+    typed = case.model_copy(update={"input": redactor.text(case.input)})
     found = score_case(manifest.name, typed, captured, manifest.observability)
-    without = replace(
-        kept,
-        final_response_contains=redactor.data(kept.final_response_contains),
-        must_call_with_args=tuple(
-            replace(call, args=redactor.data(call.args)) for call in kept.must_call_with_args
-        ),
+    without = kept.model_copy(
+        update={
+            "final_response_contains": redactor.data(kept.final_response_contains),
+            "must_call_with_args": [
+                call.model_copy(update={"args": redactor.data(call.args)})
+                for call in kept.must_call_with_args
+            ],
+        }
     )
     if without == kept:
         return found
-    other = score_case(manifest.name, replace(typed, assertions=without), captured, manifest.observability)
+    masked = typed.model_copy(update={"assertions": without})
+    other = score_case(manifest.name, masked, captured, manifest.observability)
     better = (b if b.status == "passed" else a for a, b in zip(found.outcomes, other.outcomes, strict=True))
     return replace(found, outcomes=tuple(better))

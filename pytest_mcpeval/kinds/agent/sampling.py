@@ -9,9 +9,9 @@ from typing import Any
 from pytest_mcpeval.core.sample import Outcome, Sample
 from pytest_mcpeval.kinds.agent.assertions.generations import dollars, milliseconds
 from pytest_mcpeval.kinds.agent.captured import Captured
+from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.run import Visit
 from pytest_mcpeval.kinds.agent.scoring import CaseOutcome, CaseScore
-from pytest_mcpeval.kinds.agent.spec import AgentSuite
 from pytest_mcpeval.kinds.agent.timeline import measured, measured_run, timeline
 from pytest_mcpeval.loading.messages import counted
 

@@ -1,222 +1,215 @@
-"""The shape of a manifest, ``apiVersion: agentevaluator/v1``."""
+"""A manifest, ``apiVersion: agentevaluator/v1``: an agent, how it is reached, where evidence is, its cases.
+
+The same models serve the file and the run.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from pytest_mcpeval.browser.directive import ActionName
-from pytest_mcpeval.core.fields import FileModel
-from pytest_mcpeval.kinds.agent.fields import (
-    CaseText,
-    Count,
-    CssSelector,
-    FilledText,
-    FilledUrl,
-    FreeText,
-    Identifier,
-    ManifestCaseId,
-    OfCase,
-    PageText,
-    PageUrl,
-    ResponseWait,
-    Selector,
-    Slug,
-    TraceWait,
-    Value,
-    Variable,
-)
-from pytest_mcpeval.kinds.agent.spec import EvidenceKind, HostPolicy, PageHostPolicy
+from pytest_mcpeval.browser.directive import Auth, Interaction, PageAction
+from pytest_mcpeval.browser.fields import CssSelector, FreeText, ManifestModel, Value, Variable
+from pytest_mcpeval.core.fields import CaseId
+from pytest_mcpeval.kinds.agent.urls import HostPolicy, known_placeholders, page_url
+from pytest_mcpeval.kinds.agent.visible_text import normalized
+from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.loading.schema import Expected
+from pytest_mcpeval.text.placeholders import filled_in
 
 API_VERSION = "agentevaluator/v1"
 API_VERSIONS = (API_VERSION,)
 
-MEBIBYTE = 1024 * 1024
-DEFAULT_MAX_DOM_BYTES = 25 * MEBIBYTE
+SLUG = r"^[a-z0-9][a-z0-9_-]*$"
+IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_.:/-]{0,199}$"
+
+RESERVED_CASE_IDS = frozenset({"narratives", "plan.json", "score.json", "report.md"})
+"""Names of other things in the folder of a run."""
+
+LONGEST_TRACE_WAIT_MS = 600_000
+
+PageHostPolicy = Literal["any", "same_host"]
+EvidenceKind = Literal["tool_calls", "routing_decisions", "step_count"]
 
 
-class _Model(FileModel):
-    # The format is that of another project, which has one spelling for each key.
-    model_config = ConfigDict(alias_generator=None)
+def _visible(text: str) -> str:
+    if not normalized(text):
+        raise ValueError("has no visible character, so every page would hold it")
+    return text
 
 
-class BearerModel(_Model):
-    """``access.auth`` with a token."""
-
-    type: Literal["bearer"]
-    token_env: Variable
-
-
-class BasicModel(_Model):
-    """``access.auth`` with user and password."""
-
-    type: Literal["basic"]
-    username_env: Variable
-    password_env: Variable
+def _free_case_id(name: str) -> str:
+    if name.lower() in RESERVED_CASE_IDS:
+        raise ValueError(
+            f"{shown(name)} is the name of something else in the folder of a run: choose another"
+        )
+    return name
 
 
-class AccessModel(_Model):
-    """``access:``."""
+OfCase = AfterValidator(lambda data: filled_in(data, "case"))
+"""Takes environment variables as texts of cases do."""
+PageUrl = Annotated[
+    str,
+    StringConstraints(max_length=2_048),
+    AfterValidator(lambda url: filled_in(url, "definition")),
+    AfterValidator(page_url),
+]
+Count = Annotated[int, Field(ge=1)]
+Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
+DistinctNames = Annotated[list[Identifier], AfterValidator(lambda names: list(dict.fromkeys(names)))]
 
-    url: FilledUrl
-    auth: Annotated[BearerModel | BasicModel, Field(discriminator="type")] | None = None
+
+class Access(ManifestModel):
+    """``access:``, the page of the agent, and who is logged in there.
+
+    ``url`` and the ``session_id`` of a trace backend may hold ``{case_id}`` and ``{run_id}``. ``host_policy``
+    says on which hosts a page may be captured.
+    """
+
+    url: Annotated[PageUrl, AfterValidator(known_placeholders)]
+    auth: Auth | None = None
     host_policy: PageHostPolicy | None = None
 
 
-class ActionModel(_Model):
-    """An entry of ``preconditions`` and ``reveal_actions``."""
-
-    action: ActionName
-    selector: Selector
-    value: Value | None = None
-
-    @model_validator(mode="after")
-    def _has_its_value(self) -> ActionModel:
-        if self.action == "click" and self.value is not None:
-            raise ValueError("click takes no `value`: remove it, or use select or fill")
-        if self.action != "click" and self.value is None:
-            raise ValueError(f"{self.action} needs a `value`")
-        return self
-
-
-class ReadyModel(_Model):
-    """``interaction.response_ready``: what ends the wait early."""
-
-    selector: CssSelector | None = None
-    dom_quiet_ms: Annotated[int, Field(ge=50, le=60_000)] | None = None
-
-    @model_validator(mode="after")
-    def _is_one(self) -> ReadyModel:
-        if (self.selector is None) == (self.dom_quiet_ms is None):
-            raise ValueError("needs exactly one of `selector` and `dom_quiet_ms`")
-        return self
-
-
-class InteractionModel(_Model):
-    """``interaction:``."""
-
-    preconditions: list[ActionModel] = Field(default=[])
-    input_selector: Selector | None = None
-    response_wait_ms: ResponseWait = 2_000
-    response_ready: ReadyModel | None = None
-    max_dom_bytes: Annotated[int, Field(gt=1_024, le=1_024 * MEBIBYTE)] = DEFAULT_MAX_DOM_BYTES
-
-
-class VisitModel(_Model):
+class VisitModel(Interaction):
     """A visit of an agent's page that a test written in Python makes."""
 
     url: PageUrl
     input: FreeText
-    preconditions: list[ActionModel] = Field(default=[])
-    reveal_actions: list[ActionModel] = Field(default=[])
-    input_selector: Selector | None = None
-    response_wait_ms: ResponseWait = 2_000
-    response_ready: ReadyModel | None = None
+    reveal_actions: list[PageAction] = Field(default=[])
 
 
-class _BackendModel(_Model):
+class BackendModel(ManifestModel):
+    """What all trace backends have. ``key`` is that of ``observability:``, ``url_key`` that of their URL."""
+
+    key: ClassVar[str]
+    url_key: ClassVar[str]
+
     host_policy: HostPolicy = "https_only"
-    session_id: FilledText = "{case_id}"
-    trace_wait_ms: TraceWait = 10_000
+    session_id: Annotated[FreeText, AfterValidator(known_placeholders)] = "{case_id}"
+    trace_wait_ms: Annotated[int, Field(ge=0, le=LONGEST_TRACE_WAIT_MS)] = 10_000
+
+    @property
+    def url(self) -> str:
+        """Where it is asked."""
+        return str(getattr(self, self.url_key))
 
 
-class LangfuseModel(_BackendModel):
-    """``observability.langfuse:``."""
+class LangfuseSource(BackendModel):
+    """``observability.langfuse:``, a LangFuse host; the keys are in the environment."""
+
+    key = "langfuse"
+    url_key = "host"
 
     host: PageUrl
     public_key_env: Variable = "LANGFUSE_PUBLIC_KEY"
     secret_key_env: Variable = "LANGFUSE_SECRET_KEY"
 
 
-class OtelModel(_BackendModel):
-    """``observability.otel:``."""
+class OtelSource(BackendModel):
+    """``observability.otel:``, a query endpoint in Tempo's style.
+
+    ``headers_env`` names a variable with ``key=value,…`` headers.
+    """
+
+    key = "otel"
+    url_key = "endpoint"
 
     endpoint: PageUrl
     headers_env: Variable | None = None
 
 
-class PhoenixModel(_BackendModel):
-    """``observability.phoenix:``."""
+class PhoenixSource(BackendModel):
+    """``observability.phoenix:``, a project on an Arize Phoenix server; ``headers_env`` as for otel."""
+
+    key = "phoenix"
+    url_key = "endpoint"
 
     endpoint: PageUrl
     project: FreeText = "default"
     headers_env: Variable | None = None
 
 
-class UiFieldModel(_Model):
-    """Where in an entry a value stands."""
+TraceBackend = LangfuseSource | OtelSource | PhoenixSource
+
+
+class UiField(ManifestModel):
+    """Where in an entry a value stands: below a selector (None: the entry itself), as attribute or text."""
 
     selector: CssSelector | None = None
     attribute: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.:-]*$")] | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> UiFieldModel:
+    def _says_something(self) -> UiField:
         if self.selector is None and self.attribute is None:
             raise ValueError("needs `selector`, `attribute` or both")
         return self
 
 
-UiPlace = Annotated[CssSelector | UiFieldModel, Expected("a CSS selector, or {selector, attribute}")]
+UiPlace = Annotated[CssSelector | UiField, Expected("a CSS selector, or {selector, attribute}")]
 
 
-class ToolCallPlaces(_Model):
-    """``extract.tool_calls:``."""
+class UiSelectors(ManifestModel):
+    """How one kind of evidence is read from a page: one ``entry`` for each call, decision or step.
+
+    The other keys are fields of the canonical log, each with its place in an entry.
+    """
 
     entry: CssSelector
+    span_id: UiPlace | None = None
+
+
+class ToolCallPlaces(UiSelectors):
+    """``extract.tool_calls:``."""
+
     tool_name: UiPlace
     arguments: UiPlace | None = None
     result: UiPlace | None = None
     timestamp: UiPlace | None = None
-    span_id: UiPlace | None = None
 
 
-class RoutingPlaces(_Model):
+class RoutingPlaces(UiSelectors):
     """``extract.routing_decisions:``."""
 
-    entry: CssSelector
     target_agent: UiPlace
     from_agent: UiPlace | None = None
     reason: UiPlace | None = None
     timestamp: UiPlace | None = None
-    span_id: UiPlace | None = None
 
 
-class StepPlaces(_Model):
-    """``extract.step_count:``."""
-
-    entry: CssSelector
-    span_id: UiPlace | None = None
-
-
-class ExtractModel(_Model):
-    """``ui_introspection.extract:``."""
+class Extract(ManifestModel):
+    """``ui_introspection.extract:``, selectors for what a page exposes."""
 
     tool_calls: ToolCallPlaces | None = None
     routing_decisions: RoutingPlaces | None = None
-    step_count: StepPlaces | None = None
+    step_count: UiSelectors | None = None
 
 
-class UiModel(_Model):
-    """``observability.ui_introspection:``."""
+class UiIntrospection(ManifestModel):
+    """``observability.ui_introspection:``, evidence that the agent's own page shows."""
 
     description: FreeText
-    reveal_actions: list[ActionModel] = Field(default=[])
+    reveal_actions: list[PageAction] = Field(default=[])
     exposes: Annotated[list[EvidenceKind], Field(min_length=1)]
-    extract: ExtractModel | None = None
+    extract: Extract = Extract()
 
 
-class ObservabilityModel(_Model):
-    """``observability:``."""
+class Observability(ManifestModel):
+    """``observability:``, where evidence on tools, routing and steps is; at most one trace backend."""
 
-    langfuse: LangfuseModel | None = None
-    otel: OtelModel | None = None
-    phoenix: PhoenixModel | None = None
-    ui_introspection: UiModel | None = None
+    langfuse: LangfuseSource | None = None
+    otel: OtelSource | None = None
+    phoenix: PhoenixSource | None = None
+    ui_introspection: UiIntrospection | None = None
+
+    @property
+    def backend(self) -> TraceBackend | None:
+        """The trace backend that is declared."""
+        return self.langfuse or self.otel or self.phoenix
 
 
-class CatalogueEntry(_Model):
+class CatalogueEntry(ManifestModel):
     """An entry of a catalogue that is more than a name."""
 
     name: Identifier
@@ -226,22 +219,25 @@ class CatalogueEntry(_Model):
 CatalogueItem = Annotated[Identifier | CatalogueEntry, Expected("a name, or {name, description}")]
 
 
-class CallModel(_Model):
-    """An entry of ``must_call_with_args``."""
+class CallSpec(ManifestModel):
+    """A tool called with these arguments (a deep subset of the captured ones), so often or more."""
 
     tool_name: Identifier
     args: Annotated[dict[str, Any], OfCase]
     min_count: Count = 1
 
 
-class AssertionsModel(_Model):
-    """``assertions:`` of a case."""
+class Assertions(ManifestModel):
+    """``assertions:`` of a case, in the order in which outcomes are listed.
 
-    final_response_contains: PageText | None = None
-    must_call: list[Identifier] = Field(default=[])
-    must_not_call: list[Identifier] = Field(default=[])
+    None and empty stand for nothing asserted.
+    """
+
+    final_response_contains: Annotated[FreeText, OfCase, AfterValidator(_visible)] | None = None
+    must_call: DistinctNames = Field(default=[])
+    must_not_call: DistinctNames = Field(default=[])
     must_call_exactly: dict[Identifier, Count] = Field(default={})
-    must_call_with_args: list[CallModel] = Field(default=[])
+    must_call_with_args: list[CallSpec] = Field(default=[])
     must_call_in_order: list[Identifier] = Field(default=[])
     must_route_to: Identifier | None = None
     max_steps: Count | None = None
@@ -250,24 +246,36 @@ class AssertionsModel(_Model):
     max_latency_ms: Count | None = None
 
 
-class CaseModel(_Model):
-    """An entry of ``cases:``."""
-
-    id: ManifestCaseId
-    input: CaseText
-    assertions: AssertionsModel
+ASSERTION_KINDS = tuple(Assertions.model_fields)
 
 
-class ManifestModel(_Model):
-    """A whole manifest."""
+class AgentCase(ManifestModel):
+    """An entry of ``cases:``, what is typed, and what must hold then."""
+
+    id: Annotated[CaseId, AfterValidator(_free_case_id)]
+    input: Annotated[FreeText, OfCase]
+    assertions: Assertions
+
+
+class Manifest(ManifestModel):
+    """A whole manifest: one agent. ``name`` is a slug and part of artifact paths."""
 
     apiVersion: Literal["agentevaluator/v1"]  # noqa: N815 - the key of the format
     kind: Literal["agent"] = "agent"
-    name: Slug
-    description: Value | None = None
-    access: AccessModel
-    observability: ObservabilityModel | None = None
-    interaction: InteractionModel = InteractionModel()
-    tools_catalog: list[CatalogueItem] | None = None
-    agents_catalog: list[CatalogueItem] | None = None
-    cases: Annotated[list[CaseModel], Field(min_length=1)]
+    name: Annotated[str, StringConstraints(pattern=SLUG, max_length=80)]
+    description: Value = ""
+    access: Access
+    observability: Observability = Observability()
+    interaction: Interaction = Interaction()
+    tools_catalog: list[CatalogueItem] = Field(default=[])
+    agents_catalog: list[CatalogueItem] = Field(default=[])
+    cases: Annotated[list[AgentCase], Field(min_length=1)]
+
+    @property
+    def page_host_policy(self) -> PageHostPolicy:
+        """That of the page; one that is set for the trace backend alone holds for the page as well."""
+        if self.access.host_policy is not None:
+            return self.access.host_policy
+        backend = self.observability.backend
+        is_set = backend is not None and "host_policy" in backend.model_fields_set
+        return "same_host" if is_set else "any"

@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.agent.assertions import ASSERTIONS
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
 from pytest_mcpeval.kinds.agent.recovery import recovery
-from pytest_mcpeval.kinds.agent.spec import AgentCase, Observability
+from pytest_mcpeval.kinds.agent.schema import AgentCase, Observability
 
 SCORE_VERSION = 1
 STATUSES = ("passed", "failed", "inconclusive")

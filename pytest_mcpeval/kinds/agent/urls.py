@@ -6,10 +6,12 @@ import ipaddress
 import re
 import socket
 from collections.abc import Mapping
+from typing import Literal
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from pytest_mcpeval.kinds.agent.spec import HostPolicy
 from pytest_mcpeval.loading.messages import shown, suggestion
+
+HostPolicy = Literal["https_only", "insecure_loopback_only"]
 
 SCHEMES = ("http", "https")
 PLACEHOLDERS = ("case_id", "run_id")

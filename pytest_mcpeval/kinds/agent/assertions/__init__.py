@@ -20,11 +20,11 @@ from pytest_mcpeval.kinds.agent.assertions.response import final_response_contai
 from pytest_mcpeval.kinds.agent.assertions.steps import max_steps, must_route_to
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
-from pytest_mcpeval.kinds.agent.spec import AgentCase, AssertionKind
+from pytest_mcpeval.kinds.agent.schema import AgentCase
 
 Evaluate = Callable[[AgentCase, Captured], Iterator[AssertionOutcome]]
 
-ASSERTIONS: Mapping[AssertionKind, Evaluate] = {
+ASSERTIONS: Mapping[str, Evaluate] = {
     "final_response_contains": final_response_contains,
     "must_call": must_call,
     "must_not_call": must_not_call,

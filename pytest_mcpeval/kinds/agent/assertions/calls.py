@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, deci
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.evidence import ToolCall
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
-from pytest_mcpeval.kinds.agent.spec import AgentCase, CallSpec
+from pytest_mcpeval.kinds.agent.schema import AgentCase, CallSpec
 from pytest_mcpeval.loading.messages import counted, shown
 
 SHOWN_CALLS = 50

@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, inco
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.evidence import EvidenceError, Generation, moment
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
-from pytest_mcpeval.kinds.agent.spec import AgentCase
+from pytest_mcpeval.kinds.agent.schema import AgentCase
 from pytest_mcpeval.loading.messages import counted
 
 Measure = Callable[[Sequence[Generation]], "Measured | None"]

@@ -16,7 +16,7 @@ from itertools import accumulate
 from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, failed, inconclusive, passed
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
-from pytest_mcpeval.kinds.agent.spec import AgentCase
+from pytest_mcpeval.kinds.agent.schema import AgentCase
 from pytest_mcpeval.kinds.agent.visible_text import Block, normalized
 from pytest_mcpeval.loading.messages import shown
 

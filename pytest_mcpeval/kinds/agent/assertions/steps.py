@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, decided, inconclusive
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
-from pytest_mcpeval.kinds.agent.spec import AgentCase
+from pytest_mcpeval.kinds.agent.schema import AgentCase
 from pytest_mcpeval.loading.messages import counted
 
 SHOWN_SPANS = 50

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reason
-from pytest_mcpeval.kinds.agent.spec import AssertionKind
 
 
 @dataclass(frozen=True)
 class Judged:
     """The assertion in hand: its kind, the tool or agent it is about, and what it wants."""
 
-    kind: AssertionKind
+    kind: str
     target: str | None
     expected: Any
 

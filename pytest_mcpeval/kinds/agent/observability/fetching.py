@@ -24,7 +24,7 @@ from pytest_mcpeval.kinds.agent.observability.logs import (
     unique,
     write_logs,
 )
-from pytest_mcpeval.kinds.agent.spec import LangfuseSource, OtelSource, TraceBackend
+from pytest_mcpeval.kinds.agent.schema import LangfuseSource, OtelSource, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import policy_problem
 from pytest_mcpeval.loading.messages import counted
 
@@ -72,7 +72,9 @@ def fetch(backend: TraceBackend, query: TraceQuery, folder: CaseFolder) -> Fetch
         OSError: A log cannot be written.
     """
     window = Window(query.session_id, _moment("since", query.since), _moment("until", query.until))
-    _check_policy(backend)
+    # Names may lead elsewhere than they did when the manifest was loaded, and credentials go there.
+    if problem := policy_problem(backend.url, backend.host_policy):
+        raise ObservabilityError(problem)
     asked = _opened(backend)
     try:
         found, complete = _polled(asked, window, backend.trace_wait_ms / 1000)
@@ -105,13 +107,6 @@ def _moment(name: str, text: str | None) -> datetime | None:
             f"{name}: expected an ISO time with a zone such as 2026-01-31T12:00:00Z, found {text!r}"
         )
     return moment
-
-
-def _check_policy(backend: TraceBackend) -> None:
-    """Names may lead elsewhere than they did when the manifest was loaded, and credentials go there."""
-    url = backend.host if isinstance(backend, LangfuseSource) else backend.endpoint
-    if problem := policy_problem(url, backend.host_policy):
-        raise ObservabilityError(problem)
 
 
 def _opened(backend: TraceBackend) -> Backend:

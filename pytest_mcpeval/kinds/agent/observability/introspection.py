@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent.evidence import RoutingDecision, ToolCall, write_rows, write_step_count
 from pytest_mcpeval.kinds.agent.observability.genai import object_of
-from pytest_mcpeval.kinds.agent.spec import EvidenceKind, UiField, UiIntrospection, UiSelectors
+from pytest_mcpeval.kinds.agent.schema import EvidenceKind, UiField, UiIntrospection, UiSelectors
 from pytest_mcpeval.kinds.agent.visible_text import SKIPPED
 from pytest_mcpeval.loading.messages import counted, shown
 
@@ -85,7 +85,7 @@ def _entries(
     kind: EvidenceKind, ui: UiIntrospection, page: BeautifulSoup, landing: BeautifulSoup | None
 ) -> tuple[list[Entry], int]:
     """The new entries of a kind, in the order of the page, each with a ``span_id``; and how many are old."""
-    places = ui.extract.get(kind)
+    places: UiSelectors | None = getattr(ui.extract, kind)
     if places is None:
         raise NotFoundError("the manifest has no selectors for it, and a description alone is not read")
     found = _read(page, places)
@@ -132,14 +132,16 @@ def _selected(element: Tag, selector: str) -> Sequence[Tag]:
 
 
 def _fields(entry: Tag, places: UiSelectors) -> Entry:
-    return {name: _value(entry, place) for name, place in places.fields.items()}
+    named = {name: place for name, place in places if name != "entry" and place is not None}
+    return {name: _value(entry, place) for name, place in named.items()}
 
 
-def _value(entry: Tag, place: UiField) -> str | None:
-    found = [entry] if place.selector is None else _selected(entry, place.selector)
+def _value(entry: Tag, place: str | UiField) -> str | None:
+    selector, attribute = (place, None) if isinstance(place, str) else (place.selector, place.attribute)
+    found = [entry] if selector is None else _selected(entry, selector)
     if not found:
         return None
-    value: Any = found[0].get_text() if place.attribute is None else found[0].get(place.attribute)
+    value: Any = found[0].get_text() if attribute is None else found[0].get(attribute)
     # Attributes such as class are lists.
     text = " ".join(value) if isinstance(value, list) else value
     return text.strip() or None if isinstance(text, str) else None

@@ -20,7 +20,7 @@ from pytest_mcpeval.kinds.agent.observability.query_client import (
 )
 from pytest_mcpeval.kinds.agent.observability.retrying import UnavailableError, retried
 from pytest_mcpeval.kinds.agent.observability.spans import Span
-from pytest_mcpeval.kinds.agent.spec import LangfuseSource
+from pytest_mcpeval.kinds.agent.schema import LangfuseSource
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.text.redact import redactor
 

@@ -12,7 +12,7 @@ from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, 
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan
 from pytest_mcpeval.kinds.agent.observability.query_client import Parameters, QueryClient, base_of, segment
 from pytest_mcpeval.kinds.agent.observability.spans import nanoseconds_of, parsed_time
-from pytest_mcpeval.kinds.agent.spec import PhoenixSource
+from pytest_mcpeval.kinds.agent.schema import PhoenixSource
 
 PAGE = 1_000
 TRACES_AT_ONCE = 50

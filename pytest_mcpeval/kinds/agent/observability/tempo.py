@@ -19,7 +19,7 @@ from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.otlp import RawTrace, json_of_protobuf, trace_of
 from pytest_mcpeval.kinds.agent.observability.query_client import Answer, QueryClient, base_of, segment
 from pytest_mcpeval.kinds.agent.observability.spans import Span
-from pytest_mcpeval.kinds.agent.spec import OtelSource
+from pytest_mcpeval.kinds.agent.schema import OtelSource
 
 FIRST_LIMIT = 100
 LAST_LIMIT = 12_800
