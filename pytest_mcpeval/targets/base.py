@@ -90,7 +90,7 @@ class TargetStartError(TargetError):
     """
 
     def __init__(self, role: str, name: str, reason: str, *, stderr_tail: str = "") -> None:
-        super().__init__(role, name, reason, cause=f"{role} {name}")
+        super().__init__(role, name, reason, cause=f"{role} {name}: {reason}")
         self.role = role
         self.name = name
         self.reason = reason

@@ -74,7 +74,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
         try:
             return context.target((self.name, name), lambda: make_driver(name, suite.options.driver))
         except BrowserError as error:
-            raise TargetError(str(error), cause=f"driver {name}") from None
+            raise TargetError(str(error), cause=f"driver {name}: {error}") from None
 
     def ask(self, suite: Agent, case: AgentItem, context: RunContext) -> Visit:
         """Drive the case, or take what was captured of it before."""
@@ -88,7 +88,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
         try:
             return drive(agent, case.spec, driver, places_of(agent, context.fixtures))
         except BrowserError as error:
-            raise TargetError(str(error), cause=f"driver {agent.settings.driver}") from None
+            raise TargetError(str(error), cause=f"driver {agent.settings.driver}: {error}") from None
         except OSError as error:
             message = f"what was captured cannot be written: {error}: name another directory with `runs: DIR`"
             raise TargetError(message, cause=f"runs of {suite.key}") from None

@@ -70,13 +70,13 @@ def _urls(name: str, value: Any) -> dict[str, str]:
         raise TargetError(
             f"the fixture {name} is the url_fixture: expected a URL, or a mapping with {', '.join(PLACES)}, "
             f"found {value!r}",
-            cause=f"fixture {name}",
+            cause=f"url_fixture {name}",
         )
     for url in given.values():
         try:
             page_url(str(url))
         except ValueError as error:
-            raise TargetError(f"the fixture {name}: {error}", cause=f"fixture {name}") from None
+            raise TargetError(f"the fixture {name}: {error}", cause=f"url_fixture {name}") from None
     return {key: str(url) for key, url in given.items()}
 
 
@@ -91,5 +91,5 @@ def _state(name: str, value: Any) -> str | Mapping[str, Any]:
         found = f"{problem}; or the path of a file with it"
     raise TargetError(
         f"the fixture {name} is the login_fixture, and gives no storage state of Playwright: {found}",
-        cause=f"fixture {name}",
+        cause=f"login_fixture {name}",
     )
