@@ -7,7 +7,6 @@ import io
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from difflib import get_close_matches
 from typing import BinaryIO, NoReturn, TextIO
 
 from pytest_mcpeval import __version__
@@ -114,8 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     top = parser()
     if given and not given[0].startswith("-") and given[0] not in COMMANDS:
-        close = get_close_matches(given[0], COMMANDS, n=1)
-        hint = f", did you mean {close[0]!r}?" if close else ""
+        from pytest_mcpeval.loading.messages import suggestion
+
+        hint = suggestion(given[0], COMMANDS)
         top.error(f"unknown command {given[0]!r}{hint} (commands: {', '.join(COMMANDS)})")
     options = top.parse_args(given)
     with redirect_stdout(_Redacted(sys.stdout)), redirect_stderr(_Redacted(sys.stderr)):

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from .document import Document, value_at
-from .messages import choice, closest, shown, suggestion
+from .messages import choice, closest, counted, shown, suggestion
 from .parsed import Key
-from .problems import DataFileError, Problem
-from .schema_walk import Expected, Place, Schema, Walk, fields, has, spellings
-from .validation_messages import CHOICES, candidates, expected, is_mismatch
+from .problems import DataFileError
+from .schema_walk import Expected, Place, Walk, fields, has, spellings
 
-__all__ = ["Expected", "Model", "dotted", "problems_of", "validate"]
+__all__ = ["Expected", "dotted", "validate"]
 
 Validated = TypeVar("Validated")
-Model = type[Validated] | TypeAdapter[Validated]
+
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,79}")
+_TYPES = {
+    "a text": ("string_type", "string_sub_type"),
+    "a whole number": ("int_type", "int_parsing", "int_from_float", "int_parsing_size"),
+    "a number": ("float_type", "float_parsing", "decimal_type", "decimal_parsing"),
+    "true or false": ("bool_type", "bool_parsing"),
+    "a list": ("list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"),
+    "a mapping": ("dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"),
+    "null": ("none_required",),
+    "a finite number": ("finite_number",),
+}
+_EXPECTED_BY_TYPE = {error_type: words for words, error_types in _TYPES.items() for error_type in error_types}
+_CHOICES = ("literal_error", "enum")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
+_LIST_WORDS = re.compile(r"\s+|,|\bor\b")
 
 
 def validate(
-    model: Model[Validated],
+    model: type[Validated] | TypeAdapter[Validated],
     document: Document,
     data: Any = None,
     at: tuple[Key, ...] = (),
@@ -39,31 +54,15 @@ def validate(
     """
     if data is None:
         data = value_at(document.data, at)
+    adapter: TypeAdapter[Validated] = model if isinstance(model, TypeAdapter) else _adapter(model)
     try:
-        if isinstance(model, TypeAdapter):
-            return model.validate_python(data)
-        return _adapter(model).validate_python(data)
+        return adapter.validate_python(data)
     except ValidationError as error:
-        raise DataFileError(problems_of(error, document, at, model, data)) from error
-
-
-def problems_of(
-    error: ValidationError,
-    document: Document,
-    at: tuple[Key, ...] = (),
-    model: Model[Any] | None = None,
-    data: Any = None,
-) -> list[Problem]:
-    """The problems of one failed validation of ``data`` (default: what stands at ``at``) against ``model``.
-
-    Without the model there are no suggestions for unknown keys, and members of plain unions may be named.
-    """
-    if data is None:
-        data = value_at(document.data, at)
-    walk = Walk(_core_schema(model))
-    findings = [_finding(details, walk, data) for details in error.errors(include_url=False)]
-    unique = {(finding.path, finding.sentence(at)): finding for finding in _settled(findings)}
-    return [document.problem(*at, *path, message=sentence) for path, sentence in unique]
+        walk = Walk(dict(adapter.core_schema))
+        findings = [_finding(details, walk, data) for details in error.errors(include_url=False)]
+        unique = dict.fromkeys((finding.path, finding.sentence(at)) for finding in _settled(findings))
+        problems = [document.problem(*at, *path, message=sentence) for path, sentence in unique]
+        raise DataFileError(problems) from error
 
 
 def dotted(path: Iterable[Key]) -> str:
@@ -104,11 +103,9 @@ class _Finding:
             return self.message
         key = "the key " if self.place.is_key else ""
         hint = suggestion(self.found, self.candidates) if isinstance(self.found, str) else ""
-        return f"expected {self.expected}, found {key}{shown(self.found)}{hint}{self._quote()}"
-
-    def _quote(self) -> str:
-        is_scalar = self.found is None or isinstance(self.found, bool | int | float)
-        return "; quote it" if self.type == "string_type" and is_scalar and self.found is not None else ""
+        needs_quotes = self.type == "string_type" and isinstance(self.found, bool | int | float)
+        hint += "; quote it" if needs_quotes else ""
+        return f"expected {self.expected}, found {key}{shown(self.found)}{hint}"
 
 
 def _finding(details: Mapping[str, Any], walk: Walk, data: Any) -> _Finding:
@@ -123,16 +120,62 @@ def _finding(details: Mapping[str, Any], walk: Walk, data: Any) -> _Finding:
         return _Finding(place, place.path, holder_path, error_type, None, (), text)
     if error_type.startswith("union_tag_"):
         return _tag(details, place, walk)
-    words = expected(error_type, context, details["msg"])
-    if is_mismatch(error_type) and place.schema is not None:
+    words = _expected(error_type, context, details["msg"])
+    if _is_mismatch(error_type) and place.schema is not None:
         words = walk.expected(place.schema) or words
-    options = tuple(candidates(context)) if error_type in CHOICES else ()
+    options = tuple(_candidates(context)) if error_type in _CHOICES else ()
     text = str(context["error"]) if "error" in context else details["msg"]
-    return _Finding(place, place.path, place.path, error_type, words, options, text, _found(details, place))
+    found = place.path[-1] if place.is_key and place.path else details["input"]
+    return _Finding(place, place.path, place.path, error_type, words, options, text, found)
 
 
-def _found(details: Mapping[str, Any], place: Place) -> Any:
-    return place.path[-1] if place.is_key and place.path else details["input"]
+def _is_mismatch(error_type: str) -> bool:
+    """Whether an error says that a value is of another type, rather than that its content is wrong."""
+    known = error_type in _EXPECTED_BY_TYPE or error_type in _CHOICES
+    return known or error_type.endswith(("_type", "_parsing"))
+
+
+def _expected(error_type: str, context: Mapping[str, Any], message: str) -> str | None:
+    """What was expected, as words that follow "expected"; None when the message must speak for itself."""
+    if error_type in _EXPECTED_BY_TYPE:
+        return _EXPECTED_BY_TYPE[error_type]
+    match error_type:
+        case "literal_error" | "enum":
+            return choice(_candidates(context)) or str(context.get("expected", ""))
+        case "greater_than":
+            return f"a number above {_bound(context['gt'])}"
+        case "greater_than_equal":
+            return f"a number of at least {_bound(context['ge'])}"
+        case "less_than":
+            return f"a number below {_bound(context['lt'])}"
+        case "less_than_equal":
+            return f"a number of at most {_bound(context['le'])}"
+        case "string_too_short" if context["min_length"] == 1:
+            return "a text that is not empty"
+        case "string_too_short":
+            return f"a text of at least {counted(context['min_length'], 'character')}"
+        case "string_too_long":
+            return f"a text of at most {counted(context['max_length'], 'character')}"
+        case "string_pattern_mismatch":
+            return f"a text that matches {context['pattern']}"
+        case "too_short":
+            return f"at least {counted(context['min_length'], 'entry', 'entries')}"
+        case "too_long":
+            return f"at most {counted(context['max_length'], 'entry', 'entries')}"
+    prefix = "Input should be "
+    return message.removeprefix(prefix) if message.startswith(prefix) else None
+
+
+def _bound(bound: object) -> object:
+    """A bound without the ``.0`` that pydantic adds."""
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
+
+
+def _candidates(context: Mapping[str, Any], key: str = "expected") -> list[str]:
+    """The texts an error's context lists; empty when it also lists other values."""
+    listed = str(context.get(key, ""))
+    others = _LIST_WORDS.sub("", _QUOTED.sub("", listed))
+    return [] if others else _QUOTED.findall(listed)
 
 
 def _missing(place: Place, holder: Any) -> str:
@@ -174,11 +217,11 @@ def _in_style(options: tuple[str, ...], keys: list[str]) -> str:
 def _tag(details: Mapping[str, Any], place: Place, walk: Walk) -> _Finding:
     """An unknown or absent discriminator: reported at its key."""
     context, value = details["ctx"], details["input"]
-    keys = candidates({"expected": context.get("discriminator", "").replace("|", ",")})
+    keys = _candidates({"expected": context.get("discriminator", "").replace("|", ",")})
     key = next((key for key in keys if has(value, key)), keys[0] if keys else None)
     inner = walk.inner(place.schema)
     tags = [str(tag) for tag in inner["choices"]] if inner and "choices" in inner else []
-    tags = tags or candidates(context, "expected_tags")
+    tags = tags or _candidates(context, "expected_tags")
     if details["type"] == "union_tag_invalid" and key is not None:
         path = (*place.path, key)
         words = choice(tags) or "a known value"
@@ -208,7 +251,7 @@ def _member_meant(path: tuple[Key, ...], members: list[list[_Finding]], level: i
     fitting = [
         found
         for found in members
-        if not any(finding.place.path == path and is_mismatch(finding.type) for finding in found)
+        if not any(finding.place.path == path and _is_mismatch(finding.type) for finding in found)
     ]
     if fitting:
         return min(fitting, key=_distance)
@@ -224,19 +267,3 @@ def _member_meant(path: tuple[Key, ...], members: list[list[_Finding]], level: i
 def _distance(found: list[_Finding]) -> tuple[int, int]:
     """How far a value is from a member of a union: its findings, then those without a suggestion."""
     return len(found), sum("did you mean" not in finding.text for finding in found)
-
-
-_adapters: dict[Any, TypeAdapter[Any]] = {}
-
-
-def _adapter(model: type[Validated]) -> TypeAdapter[Validated]:
-    if model not in _adapters:
-        _adapters[model] = TypeAdapter(model)
-    return _adapters[model]
-
-
-def _core_schema(model: Model[Any] | None) -> Schema | None:
-    if model is None:
-        return None
-    adapter = model if isinstance(model, TypeAdapter) else _adapter(model)
-    return dict(adapter.core_schema)

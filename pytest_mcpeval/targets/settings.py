@@ -15,14 +15,13 @@ from pydantic import (
     Field,
     StringConstraints,
     TypeAdapter,
-    ValidationError,
     model_validator,
 )
 
 from pytest_mcpeval.core.fields import FileModel, FilePath, FixtureName, RelativePath, Text, located
-from pytest_mcpeval.loading.document import Document
+from pytest_mcpeval.loading import DataFileError, Document
 from pytest_mcpeval.loading.messages import shown, suggestion
-from pytest_mcpeval.loading.schema import Expected, problems_of
+from pytest_mcpeval.loading.schema import Expected, validate
 from pytest_mcpeval.text.placeholders import PlaceholderError, placeholders
 
 WAYS = ("python", "fixture", "command", "mcp", "http")
@@ -168,9 +167,7 @@ def from_text(text: str, directory: Path, adapter: TypeAdapter[ModelT]) -> Model
         except ValueError as error:
             raise ValueError(f"not JSON: {error}") from None
     try:
-        return located(adapter.validate_python(value), directory)
-    except ValidationError as error:
         # As in a file, but for the lines.
-        document = Document(directory, value, "")
-        found = problems_of(error, document, model=adapter, data=value)
-        raise ValueError("; ".join(problem.message for problem in found)) from None
+        return located(validate(adapter, Document(directory, value, "")), directory)
+    except DataFileError as error:
+        raise ValueError("; ".join(problem.message for problem in error.problems)) from None

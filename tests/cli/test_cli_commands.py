@@ -41,7 +41,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["vaildate"], "unknown command 'vaildate', did you mean 'validate'?"),
+        (["vaildate"], "unknown command 'vaildate' (did you mean \"validate\"?)"),
         (["frobnicate"], "unknown command 'frobnicate' (commands: init, validate, schema, "),
         ([], "COMMAND"),
         (["validate", "--colour"], "unrecognized arguments: --colour"),

@@ -135,14 +135,14 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
         (
             "type: contains",
             "type: contain",
-            f"8: {FIRST_CHECK}.type: unknown check type 'contain', did you mean \"contains\"?",
+            f"8: {FIRST_CHECK}.type: unknown check type 'contain' (did you mean \"contains\"?)",
         ),
         (
             "type: contains",
             "typ: contains",
-            f"8: {FIRST_CHECK}.typ: unknown key 'typ', did you mean \"type\"?",
+            f"8: {FIRST_CHECK}.typ: unknown key 'typ' (did you mean \"type\"?)",
         ),
-        ("value: x", "valu: x", f'8: {FIRST_CHECK}.valu: unknown key "valu", did you mean "value"?'),
+        ("value: x", "valu: x", f'8: {FIRST_CHECK}.valu: unknown key "valu" (did you mean "value"?)'),
         ("value: x", "value: 1", f"8: {FIRST_CHECK}.value: expected text, found 1"),
         ("type: contains, value: x", "type: matches_regex, pattern: (", f"8: {FIRST_CHECK}.pattern: "),
         (
@@ -409,7 +409,7 @@ def test_all_mistakes_of_a_file_at_once(project: Project, run: RunPytest) -> Non
             r"datasets/meaning.yaml:12: tests\[1\].*\[1\].value: the key \"value\" is missing",
             r"datasets/meaning.yaml:13: duplicate id 'one': first used on line 3; rename one",
             r"datasets/meaning.yaml:16: unknown server 'nobody' \(defined: tiny\)",
-            r"datasets/meaning.yaml:17: .*\"vaule\", did you mean \"value\".*",
+            r"datasets/meaning.yaml:17: .*\"vaule\" .did you mean \"value\".*",
             r"datasets/schema.yaml:9: tests\[1\].id: .*",
             r"datasets/schema.yaml:12: tests\[1\].difficulty: .*",
         ]

@@ -68,8 +68,8 @@ MISTAKES = [
     "test_wrong.py:7: mcpeval_case: unknown keyword 'dificulty' (did you mean \"difficulty\"?)",
     "test_wrong.py:7: mcpeval_case: tags: expected a list of texts, found 'intro'",
     "test_wrong.py:7: mcpeval_case: project: expected a text, found 3",
-    "test_wrong.py:7: mcpeval_checks: unknown check type 'contians', did you mean \"contains\"?",
-    'test_wrong.py:7: mcpeval_checks: min_length.charz: unknown key "charz", did you mean "chars"?',
+    "test_wrong.py:7: mcpeval_checks: unknown check type 'contians' (did you mean \"contains\"?)",
+    'test_wrong.py:7: mcpeval_checks: min_length.charz: unknown key "charz" (did you mean "chars"?)',
     "test_wrong.py:7: mcpeval_checks: contains: expected text, found 5",
     "test_wrong.py:7: mcpeval_checks: has_citation: expected True, or False for the opposite, found 1",
     "test_wrong.py:13: mcpeval_checks: expected checks as keywords, as in mcpeval_checks(",
@@ -239,7 +239,7 @@ REFUSED = {
     "surrogate": "CallError: the call of 'echo' cannot be sent: a text has half of a surrogate pair",
     "judged": "TypeError: only a Response can be judged, or a text: found 3",
     "case": "mcpeval_case: tags: expected a list of texts, found 3",
-    "checks": "mcpeval_checks: unknown check type 'containz', did you mean \"contains\"?",
+    "checks": "mcpeval_checks: unknown check type 'containz' (did you mean \"contains\"?)",
 }
 
 NOTHING_JUDGED = """

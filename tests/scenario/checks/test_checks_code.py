@@ -219,7 +219,7 @@ def test_unknown_language_is_a_load_error() -> None:
     ((path, message),) = caught.value.problems
     assert path == ("language",)
     assert message.startswith(
-        'no grammar for language "pyton", did you mean "python"? (known: ts, typescript,'
+        'no grammar for language "pyton" (did you mean "python"?) (known: ts, typescript,'
     )
 
 

@@ -139,7 +139,7 @@ def test_no_json_fails_negated_or_not(text: str) -> None:
             {"path": "$", "value_type": "strng"},
             "value_type",
             "expected 'string', 'number', 'integer', 'boolean', 'array', 'object' or 'null', "
-            "found 'strng', did you mean \"string\"?",
+            "found 'strng' (did you mean \"string\"?)",
         ),
     ],
 )

@@ -99,7 +99,10 @@ def problems(rule: object) -> Problems:
             {"type": "contains", "valeu": "x"},
             [
                 (("value",), 'the key "value" is missing'),
-                (("valeu",), 'unknown key "valeu", did you mean "value"? (known keys: caseSensitive, value)'),
+                (
+                    ("valeu",),
+                    'unknown key "valeu" (did you mean "value"?) (known keys: caseSensitive, value)',
+                ),
             ],
         ),
         (
@@ -144,7 +147,7 @@ def problems(rule: object) -> Problems:
         ({"not": []}, [(("not",), "expected a check such as {type: has_citation}, found []")]),
         ({"any_of": []}, [(("any_of",), "any_of needs a list of at least one check")]),
         ({"type": "all_of", "check": YES}, [
-            (("check",), 'unknown key "check" beside all_of, did you mean "checks"?'),
+            (("check",), 'unknown key "check" beside all_of (did you mean "checks"?)'),
             (("checks",), "all_of needs a list of at least one check"),
         ]),
         ({"not": YES, "any_of": [YES]}, [(("any_of",), 'unknown key "any_of" beside not')]),
@@ -158,7 +161,7 @@ def test_unknown_type() -> None:
     ((path, message),) = problems({"type": "contans", "value": "x"})
     assert path == ("type",)
     assert message.startswith(
-        "unknown check type 'contans', did you mean \"contains\"? (known: all_of, any_of, "
+        "unknown check type 'contans' (did you mean \"contains\"?) (known: all_of, any_of, "
     )
     assert problems({"type": ["x"]})[0][1].startswith("unknown check type ['x'] (known: ")
 
@@ -402,7 +405,7 @@ def test_rule_of_keyword(name: str, value: Any, rule: dict[str, Any]) -> None:
 
 def test_unknown_keyword_is_a_mistake() -> None:
     assert problems(rule_of_keyword(REGISTRY, "min_lenght", 3))[0][1].startswith(
-        "unknown check type 'min_lenght', did you mean \"min_length\"?"
+        "unknown check type 'min_lenght' (did you mean \"min_length\"?)"
     )
 
 

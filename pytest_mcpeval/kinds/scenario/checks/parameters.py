@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
+
+from pytest_mcpeval.loading.messages import suggestion
 
 from .verdict import shortened
 
@@ -115,12 +116,6 @@ def canonical_keys(model: type[BaseModel], written: Mapping[str, Any]) -> dict[s
     return {names.get(key, key): value for key, value in written.items()}
 
 
-def did_you_mean(found: str, known: Iterable[str]) -> str:
-    """`, did you mean "…"?` when something known is close, else nothing."""
-    close = get_close_matches(found, list(known), n=1, cutoff=0.6)
-    return f', did you mean "{close[0]}"?' if close else ""
-
-
 def never(value: object) -> None:
     """Of rules whose values are all final: nothing takes their place."""
 
@@ -181,7 +176,7 @@ def _message(entry: Any, path: tuple[str | int, ...], model: type[BaseModel]) ->
     if kind == "value_error":
         return str(context["error"])
     if kind == "literal_error":
-        close = did_you_mean(
+        close = suggestion(
             str(entry["input"]), context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         )
         return f"expected {context['expected']}, found {found}{close}"
@@ -208,4 +203,4 @@ def _unknown_key(key: str, model: type[BaseModel]) -> str:
         return f'"{key}" is given twice, in two spellings; keep one'
     names = sorted(set(known.values()))
     allowed = f"known keys: {', '.join(names)}" if names else "this check has no keys besides type"
-    return f'unknown key "{key}"{did_you_mean(key, known)} ({allowed})'
+    return f'unknown key "{key}"{suggestion(key, known)} ({allowed})'

@@ -13,11 +13,12 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_mcpeval.core.sample import Check
+from pytest_mcpeval.loading.messages import suggestion
 from pytest_mcpeval.servers.response import Response
 
 from .claims import Claim, Combined, decides_nothing, fact
 from .javascript_regex import SearchTimeoutError
-from .parameters import Later, SpecProblem, canonical_keys, did_you_mean, never, problems_of
+from .parameters import Later, SpecProblem, canonical_keys, never, problems_of
 from .verdict import JudgementError, Verdict, broken, shortened, unjudged
 
 P = TypeVar("P", bound=BaseModel)
@@ -248,9 +249,7 @@ class CheckRegistry:
     ) -> ParsedCheck | None:
         key = group.key if "type" in rule else group.name
         problems += [
-            SpecProblem(
-                (*at, extra), f'unknown key "{extra}" beside {group.name}{did_you_mean(extra, [key])}'
-            )
+            SpecProblem((*at, extra), f'unknown key "{extra}" beside {group.name}{suggestion(extra, [key])}')
             for extra in rule
             if extra not in ("type", key)
         ]
@@ -279,7 +278,7 @@ class CheckRegistry:
         if "type" in rule:
             return SpecProblem((*at, "type"), self._unknown_type(rule["type"]))
         for key in rule:
-            close = did_you_mean(key, ["type", *self._types])
+            close = suggestion(key, ["type", *self._types])
             if close and key not in self._types:
                 return SpecProblem((*at, key), f"unknown key {shortened(repr(key), 40)}{close}")
         named = next((key for key in rule if key in self._types), None)
@@ -290,7 +289,7 @@ class CheckRegistry:
         if isinstance(name, str) and name in FOREIGN_CHECKS:
             return FOREIGN_CHECKS[name]
         known = ", ".join(sorted(self._types))
-        close = did_you_mean(str(name), self._types)
+        close = suggestion(str(name), self._types)
         return f"unknown check type {shortened(repr(name), 40)}{close} (known: {known})"
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, model_validator
 
+from pytest_mcpeval.loading.messages import suggestion
 from pytest_mcpeval.servers.response import Response
 
 from .fences import CodeBlock, code_blocks
-from .parameters import Parameters, did_you_mean
+from .parameters import Parameters
 from .registry import check_type
 from .verdict import Verdict, failed, passed, quoted
 
@@ -54,7 +55,7 @@ FRAGMENTS: Mapping[str, tuple[str, ...]] = {
 
 def _known_language(language: str) -> str:
     if language.lower() not in ALIASES:
-        close = did_you_mean(language, ALIASES)
+        close = suggestion(language, ALIASES)
         raise ValueError(f"no grammar for language {quoted(language)}{close} (known: {', '.join(ALIASES)})")
     return language
 
