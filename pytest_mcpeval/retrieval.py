@@ -85,7 +85,8 @@ class GoldenSet:
         """
         from pytest_mcpeval.kinds.retrieval.retrievers.embedded import Bm25
 
-        return Bm25(self.corpus, weights, k1, b).search
+        index = Bm25(self.corpus, weights, k1, b)
+        return lambda query, k: index.ask({"query": query, "limit": k})
 
 
 @dataclass(frozen=True)

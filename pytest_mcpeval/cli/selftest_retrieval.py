@@ -29,7 +29,7 @@ def proofs_of(suite: RetrievalSuite, root: Path) -> dict[str, Sequence[Proof]]:
 
 
 def _proofs_of_embedded(suite: RetrievalSuite) -> Sequence[Proof]:
-    from pytest_mcpeval.kinds.retrieval.kind import gate_settings
+    from pytest_mcpeval.kinds.retrieval.gate_input import gate_settings
     from pytest_mcpeval.kinds.retrieval.selftest import Subject, selftest
 
     build = _builder(suite.settings.retriever)
@@ -39,17 +39,17 @@ def _proofs_of_embedded(suite: RetrievalSuite) -> Sequence[Proof]:
 
 def _builder(model: RetrieverModel) -> Callable[[Sequence[Tool]], Search]:
     from pytest_mcpeval.kinds.retrieval.corpus import Corpus
-    from pytest_mcpeval.kinds.retrieval.retrievers.making import make_retriever
+    from pytest_mcpeval.kinds.retrieval.retrievers.asking import make_retriever
 
     def build(tools: Sequence[Tool]) -> Search:
         retriever = make_retriever(model, Corpus.of(tools))
-        return lambda query, k: [hit.tool_id for hit in retriever.search(query, k)]
+        return lambda query, k: [hit.tool_id for hit in retriever.ask({"query": query, "limit": k})]
 
     return build
 
 
 def _proofs_of_answers(suite: RetrievalSuite, root: Path) -> Sequence[Proof]:
-    from pytest_mcpeval.kinds.retrieval.kind import gate_settings
+    from pytest_mcpeval.kinds.retrieval.gate_input import gate_settings
     from pytest_mcpeval.kinds.retrieval.rankings import Ranking
     from pytest_mcpeval.kinds.retrieval.selftest import Answers, selftest_of_answers
 

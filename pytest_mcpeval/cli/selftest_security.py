@@ -20,9 +20,7 @@ def proofs_of(suite: SecuritySuite, root: Path) -> dict[str, Sequence[Proof]]:
     Raises:
         NotAsked: Entries are without a verdict.
     """
-    from copy import deepcopy
-
-    from pytest_mcpeval.kinds.security.detectors.making import requests_of
+    from pytest_mcpeval.kinds.security.detectors.asking import request_of
     from pytest_mcpeval.kinds.security.gates import DetectorGates
     from pytest_mcpeval.kinds.security.sampling import row_of
     from pytest_mcpeval.kinds.security.selftest import Verdicts, selftest
@@ -38,9 +36,8 @@ def proofs_of(suite: SecuritySuite, root: Path) -> dict[str, Sequence[Proof]]:
         rows = [row_of(sample) for sample in samples]
         by_run = [[row_of(sample.runs[run]) for sample in samples] for run in range(runs)]
         given = DetectorGates(suite.key, detector, suite.gates_of(detector), rows)
-        requests = [
-            request for entry in suite.judged for request in requests_of(model, deepcopy(dict(entry.seen)))
-        ]
+        asked = [] if model.verdict_files else suite.judged
+        requests = [request_of(model, entry.seen) for entry in asked]
         found[f"{len(rows)} entries, {detector}"] = selftest(Verdicts(given, by_run, requests))
     return found
 

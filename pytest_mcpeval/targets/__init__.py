@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pytest_mcpeval.targets.base import AnswerError, AnswerReason, Request, Target, TargetStartError
+from pytest_mcpeval.targets.base import AnswerError, AnswerReason, Codec, Request, Target, TargetStartError
 
-__all__ = ["AnswerError", "AnswerReason", "Request", "Target", "TargetStartError"]
+__all__ = ["AnswerError", "AnswerReason", "Codec", "Request", "Target", "TargetStartError"]

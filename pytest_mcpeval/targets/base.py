@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from pytest_mcpeval.core.kind import TargetError
@@ -22,8 +23,21 @@ own error. ``connection``: the connection broke while the answer was awaited.
 Request = Mapping[str, Any]
 """What a target is asked, as plain JSON data under names."""
 
-Reader = Callable[[Any], Any]
-"""Turns what came back into an answer; raises `AnswerError` when it cannot."""
+
+@dataclass(frozen=True)
+class Codec:
+    """How a kind asks targets and reads what they answer.
+
+    ``role`` is its word for a target. A function is called with the ``arguments`` of a request; ``method`` is
+    what is called of an object that is no function itself, and ``parameters`` is how such a function looks,
+    for messages. ``read`` makes an answer from what came back, and raises `AnswerError` when it cannot.
+    """
+
+    role: str
+    method: str
+    parameters: str
+    arguments: Callable[[Request], Sequence[Any]]
+    read: Callable[[Any], Any]
 
 
 class Target(Protocol):
@@ -45,10 +59,10 @@ class Target(Protocol):
         """
 
     def ask(self, request: Request) -> Any:
-        """What came back.
+        """The answer, as the codec of its kind reads what came back.
 
         Raises:
-            AnswerError: There is no answer.
+            AnswerError: There is none, or it is not what was asked for.
         """
 
     def close(self) -> None:

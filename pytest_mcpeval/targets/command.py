@@ -1,7 +1,7 @@
 """``command:``, a program that is started once and answers one line of JSON for each line it reads.
 
 It reads ``{"id": 1, …}`` with the request, and writes its answer with the same ``id``: only an id tells for
-certain that an answer belongs to its request. A role may demand one. ``{"error": "…"}`` says that it failed.
+certain that an answer belongs to its request. ``{"error": "…"}`` says that it failed.
 Logs belong on standard error. It must not keep its answers in a buffer, and ends when its input does.
 """
 
@@ -25,7 +25,7 @@ from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.json_paths import parse_json
 from pytest_mcpeval.servers.processes import ProcessFiles, inherited_environment, launch
 from pytest_mcpeval.servers.variables import expand
-from pytest_mcpeval.targets.base import AnswerError, Request, TargetStartError
+from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
 from pytest_mcpeval.text.redact import redactor
 
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -43,23 +43,20 @@ class CommandTarget:
     A process that crashed, was too slow, or wrote what is no answer is replaced for the next request; when
     two in a row end without a single answer, every further request fails at once. ``definition`` says what to
     run, as for a stdio server: the process sees the variables such a server sees. ``timeout`` is in seconds.
-    With ``needs_id``, an answer without the id of its request is none.
     """
 
     def __init__(
         self,
-        role: str,
+        codec: Codec,
         definition: ServerDefinition,
         environ: Mapping[str, str],
         timeout: float,
-        *,
-        needs_id: bool = False,
     ) -> None:
-        self._role = role
+        self._codec = codec
+        self._role = codec.role
         self._definition = definition
         self._environ = environ
         self._timeout = timeout
-        self._needs_id = needs_id
         self._lock = threading.Lock()
         self._process: _Process | None = None
         self._started = 0
@@ -82,19 +79,23 @@ class CommandTarget:
             self._running()
 
     def ask(self, request: Request) -> Any:
-        """The JSON value of the line that answers a request.
+        """What is read from the JSON value of the line that answers a request.
 
         Raises:
             AnswerError: The process crashed, did not answer in time, or says that it failed.
         """
+        return self._codec.read(self._answer(request))
+
+    def _answer(self, request: Request) -> Any:
         with self._lock:
-            if self._fruitless >= _MOST_FRUITLESS and self._last_error is not None:
-                raise self._again(self._last_error)
+            if self._fruitless >= _MOST_FRUITLESS and (last := self._last_error) is not None:
+                why = f"{_MOST_FRUITLESS} processes in a row ended without an answer; {last.message}"
+                raise AnswerError(last.reason, f"not asked: {why}", cause=last.cause)
             process = self._running()
             # What a process says before its first answer is about its start, and so about whoever asks first.
             began = process.files.stderr_size() if process.answered else 0
             try:
-                answer = process.answer(request, self._timeout, needs_id=self._needs_id)
+                answer = process.answer(request, self._timeout)
             except AnswerError as error:
                 self._fruitless = 0 if process.answered else self._fruitless + 1
                 self._last_error = self._with_last_words(error, process, began)
@@ -111,10 +112,6 @@ class CommandTarget:
                 message = f"the command reported an error: {shown(answer['error'])}"
                 raise self._with_last_words(AnswerError("raised", message), process, began)
             return answer
-
-    def _again(self, error: AnswerError) -> AnswerError:
-        message = f"not asked: {_MOST_FRUITLESS} processes in a row ended without an answer; {error.message}"
-        return AnswerError(error.reason, message, cause=error.cause)
 
     def _with_last_words(self, error: AnswerError, process: _Process, began: int) -> AnswerError:
         tail = redactor.text(process.files.tail(_TAIL_LINES, began))
@@ -138,11 +135,15 @@ class CommandTarget:
             raise TargetStartError(self._role, self.name, f"its directory does not exist: {directory}")
         inherited = inherited_environment(self._environ)
         started = launch(definition, files, inherited)
-        if shutil.which(_as_path(definition.command, directory), path=started.env["PATH"]) is None:
+        program = definition.command
+        if (
+            shutil.which(str(directory / program) if "/" in program else program, path=started.env["PATH"])
+            is None
+        ):
             raise TargetStartError(
                 self._role,
                 self.name,
-                f"there is no program {definition.command!r}: install it, or correct its name",
+                f"there is no program {program!r}: install it, or correct its name",
             )
         return _Process([started.command, *started.args], directory, {**inherited, **started.env}, files)
 
@@ -158,10 +159,6 @@ class CommandTarget:
             directory, self._directory = self._directory, None
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
-
-
-def _as_path(command: str, directory: Path) -> str:
-    return str(directory / command) if "/" in command else command
 
 
 class _Process:
@@ -189,7 +186,7 @@ class _Process:
                 self._lines.put(line)
         self._lines.put(None)
 
-    def answer(self, request: Request, seconds: float, *, needs_id: bool) -> Any:
+    def answer(self, request: Request, seconds: float) -> Any:
         """The JSON value of the line that answers a request."""
         if not self._lines.empty():
             unasked = self._lines.get()
@@ -209,11 +206,10 @@ class _Process:
         except ValueError:
             message = f"wrote a line that is no JSON: {_excerpt(written)}; logs belong on standard error"
             raise AnswerError("answer", message) from None
-        has_id = isinstance(answer, Mapping) and "id" in answer
-        if needs_id and not has_id:
+        if not isinstance(answer, Mapping) or "id" not in answer:
             message = f"wrote an answer without `id`, expected {self._asked}: {_excerpt(written)}"
             raise AnswerError("answer", message)
-        if has_id and answer["id"] != self._asked:
+        if answer["id"] != self._asked:
             message = f"answered the request with id {shown(answer['id'])}, expected {self._asked}"
             raise AnswerError("answer", message)
         self.answered = True
@@ -247,16 +243,13 @@ class _Process:
             self._process.wait(_GRACE_SECONDS if self.answered else 0)
         except subprocess.TimeoutExpired:
             self._process.terminate()
-            self._wait_or_kill()
+            try:
+                self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
         self._reader.join(_END_SECONDS)
         self._output.close()
-
-    def _wait_or_kill(self) -> None:
-        try:
-            self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
 
 def _excerpt(line: bytes) -> str:

@@ -7,40 +7,23 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.loading.messages import shortened
 from pytest_mcpeval.servers.modules import ImportProblem, imported
-from pytest_mcpeval.targets.base import AnswerError, Reader, Request, TargetStartError
+from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
 from pytest_mcpeval.targets.threads import DaemonThreads, EventLoop, Late
 
 _IMPORT_SECONDS = 300.0
 
 
-@dataclass(frozen=True)
-class Signature:
-    """How a kind calls the functions it evaluates.
-
-    ``role`` is its word for a target; ``method`` is what is called of an object that is no function itself;
-    ``parameters`` is how a function looks, for messages. ``arguments`` makes the arguments from a request,
-    and ``read`` makes an answer from what the function returned.
-    """
-
-    role: str
-    method: str
-    parameters: str
-    arguments: Callable[[Request], Sequence[Any]]
-    read: Reader
-
-
 class _FunctionTarget(ABC):
     """Calls a function; ``timeout`` is in seconds, for each request."""
 
-    def __init__(self, signature: Signature, timeout: float) -> None:
-        self._signature = signature
+    def __init__(self, codec: Codec, timeout: float) -> None:
+        self._codec = codec
         self._timeout = timeout
 
     @property
@@ -57,9 +40,9 @@ class _FunctionTarget(ABC):
 
     def _called(self, function: Callable[..., Any], request: Request) -> Any:
         try:
-            found = function(*self._signature.arguments(request))
+            found = function(*self._codec.arguments(request))
             # A generator runs while it is read, so that it is read where it was called.
-            return self._answer_of(found) if inspect.isawaitable(found) else self._signature.read(found)
+            return self._answer_of(found) if inspect.isawaitable(found) else self._codec.read(found)
         except (AnswerError, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -68,7 +51,7 @@ class _FunctionTarget(ABC):
 
     async def _answer_of(self, found: Awaitable[Any]) -> Any:
         try:
-            return self._signature.read(await found)
+            return self._codec.read(await found)
         except (AnswerError, KeyboardInterrupt, CancelledError):
             raise
         except BaseException as error:
@@ -103,12 +86,12 @@ class PythonTarget(_FunctionTarget):
     at once or a call never returned.
     """
 
-    def __init__(self, signature: Signature, target: str, directory: Path, timeout: float) -> None:
-        super().__init__(signature, timeout)
+    def __init__(self, codec: Codec, target: str, directory: Path, timeout: float) -> None:
+        super().__init__(codec, timeout)
         self._target = target
         self._directory = directory
-        self._threads = DaemonThreads(f"mcpeval-{signature.role}")
-        self._loop = EventLoop(f"mcpeval-{signature.role}-loop")
+        self._threads = DaemonThreads(f"mcpeval-{codec.role}")
+        self._loop = EventLoop(f"mcpeval-{codec.role}-loop")
         self._function: Callable[..., Any] | None = None
 
     @property
@@ -127,11 +110,11 @@ class PythonTarget(_FunctionTarget):
         try:
             found = self._threads.call(lambda: imported(self._target, self._directory), _IMPORT_SECONDS)
         except ImportProblem as error:
-            raise TargetStartError(self._signature.role, self.name, str(error)) from error
+            raise TargetStartError(self._codec.role, self.name, str(error)) from error
         except Late:
             reason = f"its import took longer than {_IMPORT_SECONDS:g} s"
-            raise TargetStartError(self._signature.role, self.name, reason) from None
-        self._function = function_of(self._signature, self.name, found)
+            raise TargetStartError(self._codec.role, self.name, reason) from None
+        self._function = function_of(self._codec, self.name, found)
 
     def _returned(self, request: Request) -> Any:
         function = self._function
@@ -155,8 +138,8 @@ class FixtureTarget(_FunctionTarget):
     interrupted: that it took too long is found out when it returns.
     """
 
-    def __init__(self, signature: Signature, fixture: str, value: Any, timeout: float) -> None:
-        super().__init__(signature, timeout)
+    def __init__(self, codec: Codec, fixture: str, value: Any, timeout: float) -> None:
+        super().__init__(codec, timeout)
         self._fixture = fixture
         self._value = value
 
@@ -171,10 +154,10 @@ class FixtureTarget(_FunctionTarget):
         Raises:
             TargetStartError: There is nothing to call.
         """
-        function_of(self._signature, self.name, self._value)
+        function_of(self._codec, self.name, self._value)
 
     def _returned(self, request: Request) -> Any:
-        return self._called(function_of(self._signature, self.name, self._value), request)
+        return self._called(function_of(self._codec, self.name, self._value), request)
 
     def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
         # A loop for this request: the fixture is torn down with its test, and nothing of it may stay.
@@ -188,18 +171,18 @@ class FixtureTarget(_FunctionTarget):
         """There is nothing to end."""
 
 
-def function_of(signature: Signature, name: str, found: Any) -> Callable[..., Any]:
+def function_of(codec: Codec, name: str, found: Any) -> Callable[..., Any]:
     """What to call of an object: its method, or the object itself.
 
     Raises:
         TargetStartError: Neither can be called, or it is a class.
     """
-    function = found if inspect.isclass(found) else getattr(found, signature.method, found)
+    function = found if inspect.isclass(found) else getattr(found, codec.method, found)
     if inspect.isclass(function) or not callable(function):
         kind = f"the class {function.__name__}" if inspect.isclass(function) else type(found).__name__
-        shape = f"{signature.method}({signature.parameters})"
+        shape = f"{codec.method}({codec.parameters})"
         expected = f"expected a function {shape}, or an object with such a method"
-        raise TargetStartError(signature.role, name, f"{expected}, found {kind}")
+        raise TargetStartError(codec.role, name, f"{expected}, found {kind}")
     result: Callable[..., Any] = function
     return result
 

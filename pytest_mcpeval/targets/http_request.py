@@ -14,7 +14,7 @@ from pytest_mcpeval.servers.definitions import ServerDefinition, public_url
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.json_paths import parse_json
 from pytest_mcpeval.servers.variables import expand, expanded
-from pytest_mcpeval.targets.base import AnswerError, Request, TargetStartError
+from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
 from pytest_mcpeval.targets.filling import filled, filled_url
 from pytest_mcpeval.targets.threads import EventLoop, Late
 from pytest_mcpeval.text.redact import redactor
@@ -36,18 +36,19 @@ class HttpTarget:
 
     def __init__(
         self,
-        role: str,
+        codec: Codec,
         definition: ServerDefinition,
         environ: Mapping[str, str],
         timeout: float,
         body: Any = None,
     ) -> None:
-        self._role = role
+        self._codec = codec
+        self._role = codec.role
         self._definition = definition
         self._environ = environ
         self._body = body
         self._timeout = timeout
-        self._loop = EventLoop(f"mcpeval-{role}-http")
+        self._loop = EventLoop(f"mcpeval-{codec.role}-http")
         self._expanded: ServerDefinition | None = None
         self._client: httpx2.AsyncClient | None = None
 
@@ -77,7 +78,7 @@ class HttpTarget:
         self._expanded = filled_in
 
     def ask(self, request: Request) -> Any:
-        """The JSON value of the answer.
+        """What is read from the JSON value of the answer.
 
         Raises:
             AnswerError: No answer in time, an error status, or no JSON.
@@ -91,12 +92,15 @@ class HttpTarget:
         except Late:
             raise AnswerError("timeout", f"no answer within {self._timeout:g} s from {self._place}") from None
         if status != http.HTTPStatus.OK:
-            raise self._refusal(status, answer)
+            phrase = next((f" {one.phrase}" for one in http.HTTPStatus if one == status), "")
+            message = f"HTTP {status}{phrase} from {self._place}: {self._excerpt(answer)}"
+            raise AnswerError("refused" if status in (401, 403) else "http", message)
         try:
-            return parse_json(answer.decode("utf-8"), with_nan=True)
+            found = parse_json(answer.decode("utf-8"), with_nan=True)
         except ValueError as error:
             message = f"the answer of {self._place} is no JSON ({error}): {self._excerpt(answer)}"
             raise AnswerError("answer", message) from None
+        return self._codec.read(found)
 
     async def _exchange(self, url: str, body: bytes | None) -> tuple[int, bytes]:
         import httpx2
@@ -123,10 +127,6 @@ class HttpTarget:
                 raise AnswerError("answer", f"the answer of {self._place} exceeds {_MOST_BYTES >> 20} MiB")
         return bytes(body)
 
-    def _refusal(self, status: int, body: bytes) -> AnswerError:
-        message = f"HTTP {status}{_phrase(status)} from {self._place}: {self._excerpt(body)}"
-        return AnswerError("refused" if status in (401, 403) else "http", message)
-
     @property
     def _place(self) -> str:
         return public_url(self._definition.url)
@@ -145,10 +145,3 @@ class HttpTarget:
             with suppress(Late):
                 self._loop.run(client.aclose(), _CLOSE_SECONDS)
         self._loop.close()
-
-
-def _phrase(status: int) -> str:
-    try:
-        return f" {http.HTTPStatus(status).phrase}"
-    except ValueError:
-        return ""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.variables import expanded
-from pytest_mcpeval.targets.base import Target, TargetStartError
+from pytest_mcpeval.targets.base import Codec, Target, TargetStartError
 from pytest_mcpeval.targets.command import CommandTarget
-from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, Signature
+from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget
 from pytest_mcpeval.targets.http_request import HttpTarget
 from pytest_mcpeval.targets.mcp_tool import McpTarget
 from pytest_mcpeval.targets.settings import TargetModel, ToolModel
@@ -43,35 +43,30 @@ class Surroundings:
     origin: str = ""
 
 
-def make_target(model: TargetModel, signature: Signature, around: Surroundings) -> Target:
+def make_target(model: TargetModel, codec: Codec, around: Surroundings) -> Target:
     """The target that settings describe, not opened yet: nothing is imported, started or asked.
 
     Raises:
         TargetStartError: It needs a server or a fixture that there is not.
     """
     if model.python is not None:
-        return PythonTarget(signature, model.python, Path(model.directory), around.timeout)
-    if model.fixture is not None:
-        return _fixture(model.fixture, signature, around)
+        return PythonTarget(codec, model.python, Path(model.directory), around.timeout)
+    if (name := model.fixture) is not None:
+        if name not in around.fixtures:
+            reason = "a pytest fixture has a value in a test only"
+            raise TargetStartError(codec.role, f"fixture:{name}", reason)
+        return FixtureTarget(codec, name, around.fixtures[name], around.timeout)
     if model.mcp is not None:
-        return _tool(model.mcp, model.role, around, model.public)
+        return _tool(model.mcp, codec, around, model.public)
     definition = _definition(model, around.origin)
     if model.command is not None:
-        needs_id = model.answers_need_id
-        return CommandTarget(model.role, definition, around.environ, around.timeout, needs_id=needs_id)
+        return CommandTarget(codec, definition, around.environ, around.timeout)
     assert model.http is not None
-    return HttpTarget(model.role, definition, around.environ, around.timeout, model.http.content())
+    return HttpTarget(codec, definition, around.environ, around.timeout, model.http.content())
 
 
-def _fixture(name: str, signature: Signature, around: Surroundings) -> Target:
-    if name not in around.fixtures:
-        reason = "a pytest fixture has a value in a test only"
-        raise TargetStartError(signature.role, f"fixture:{name}", reason)
-    return FixtureTarget(signature, name, around.fixtures[name], around.timeout)
-
-
-def _tool(model: ToolModel, role: str, around: Surroundings, public: Iterable[str]) -> Target:
-    name = f"mcp: {model.tool} of {model.server}"
+def _tool(model: ToolModel, codec: Codec, around: Surroundings, public: Iterable[str]) -> Target:
+    role, name = codec.role, f"mcp: {model.tool} of {model.server}"
     if model.server not in around.servers:
         known = ", ".join(sorted(around.servers)) or "none"
         raise TargetStartError(role, name, f"no server {model.server!r} is defined (defined: {known})")
@@ -84,7 +79,7 @@ def _tool(model: ToolModel, role: str, around: Surroundings, public: Iterable[st
         arguments = expanded(model.arguments, around.environ, f"{place}{role} {name}", "arguments")
     except ServerConfigError as error:
         raise TargetStartError(role, name, str(error)) from None
-    return McpTarget(name, model.tool, arguments, connect, around.timeout)
+    return McpTarget(codec, name, model.tool, arguments, connect, around.timeout)
 
 
 def _definition(model: TargetModel, origin: str) -> ServerDefinition:

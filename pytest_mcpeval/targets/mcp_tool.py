@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.loading.messages import shortened
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer
-from pytest_mcpeval.targets.base import AnswerError, Request
+from pytest_mcpeval.targets.base import AnswerError, Codec, Request
 from pytest_mcpeval.targets.filling import filled
 from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
-    from pytest_mcpeval.servers.response import Response
     from pytest_mcpeval.targets.base import AnswerReason
 
 
@@ -27,12 +26,14 @@ class McpTarget:
 
     def __init__(
         self,
+        codec: Codec,
         name: str,
         tool: str,
         arguments: Mapping[str, Any],
         connect: Callable[[], Connection],
         timeout: float,
     ) -> None:
+        self._codec = codec
         self._name = name
         self._tool = tool
         self._arguments = dict(arguments)
@@ -54,7 +55,7 @@ class McpTarget:
         self._connect()
 
     def ask(self, request: Request) -> Any:
-        """The JSON value of the answer.
+        """What is read from the JSON value of the answer.
 
         Raises:
             AnswerError: There is no answer, the tool reports an error, or its answer is no JSON.
@@ -70,16 +71,13 @@ class McpTarget:
         if response.is_error:
             message = f"the tool reported an error: {shortened(redactor.text(response.text).strip(), 200)}"
             raise AnswerError("protocol", message, stderr_tail=connection.stderr_tail(since=began))
-        return _json_of(response)
+        try:
+            answer = json_answer(response, with_nan=True)
+        except ValueError as error:
+            text = shortened(" ".join(response.text.split()), 80)
+            message = f"the answer has no structured content and is no JSON ({error}): {text}"
+            raise AnswerError("answer", message) from None
+        return self._codec.read(answer)
 
     def close(self) -> None:
         """Connections belong to whoever opens them."""
-
-
-def _json_of(response: Response) -> Any:
-    try:
-        return json_answer(response, with_nan=True)
-    except ValueError as error:
-        text = shortened(" ".join(response.text.split()), 80)
-        message = f"the answer has no structured content and is no JSON ({error}): {text}"
-        raise AnswerError("answer", message) from None

@@ -95,8 +95,6 @@ class TargetModel(FileModel):
 
     role: ClassVar[str]
     """The kind's word for a target."""
-    answers_need_id: ClassVar[bool] = False
-    """Whether a command has to say of each answer which request it belongs to."""
     ways: ClassVar[tuple[str, ...]] = WAYS
 
     python: FunctionPath | None = None

@@ -216,7 +216,10 @@ def test_example_program_answers(tmp_path: Path) -> None:
     )
     retriever = make_retriever(model, Corpus("v1", ()))
     try:
-        found = [retriever.search(query, 1)[0].tool_id for query in ("what has changed", "all commits")]
+        found = [
+            retriever.ask({"query": query, "limit": 1})[0].tool_id
+            for query in ("what has changed", "all commits")
+        ]
     finally:
         retriever.close()
     assert found == ["git:diff", "git:log"]

@@ -13,8 +13,7 @@ from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.retrieval.baseline import read
 from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
 from pytest_mcpeval.kinds.retrieval.load import load_suite
-from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit
+from pytest_mcpeval.kinds.retrieval.retrievers import Hit, SearchResult
 from pytest_mcpeval.kinds.retrieval.run import judge
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, load

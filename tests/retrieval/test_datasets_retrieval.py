@@ -116,11 +116,11 @@ def test_baseline_holds_what_bm25_reaches() -> None:
 
 @pytest.mark.parametrize("retriever", ["bm25", "tfidf"])
 def test_the_card_says_what_is_measured(retriever: str) -> None:
-    from pytest_mcpeval.kinds.retrieval.retrievers.making import make_retriever
+    from pytest_mcpeval.kinds.retrieval.retrievers.asking import make_retriever
     from pytest_mcpeval.kinds.retrieval.retrievers.settings import retriever_from_text
 
-    search = make_retriever(retriever_from_text(retriever, DIRECTORY), golden().corpus).search
-    found = evaluate(search, golden())
+    search = make_retriever(retriever_from_text(retriever, DIRECTORY), golden().corpus)
+    found = evaluate(lambda query, k: search.ask({"query": query, "limit": k}), golden())
     card = (DIRECTORY / "README.md").read_text("utf-8")
     groups = {"all": found.metrics} | {
         name: flat(group) for name, group in found.slices["difficulty"].items()

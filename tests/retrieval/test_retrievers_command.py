@@ -15,13 +15,13 @@ import pytest
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.retrievers import (
     Hit,
-    Retriever,
     RetrieverModel,
     ask,
     make_retriever,
     retriever_from_text,
 )
-from pytest_mcpeval.targets import AnswerError, TargetStartError
+from pytest_mcpeval.targets import AnswerError, Target, TargetStartError
+from pytest_mcpeval.targets.making import Surroundings
 
 PROGRAM = """
 import json
@@ -91,7 +91,7 @@ for number, line in enumerate(sys.stdin, 1):
         found([f"pid:{os.getpid()}", f"number:{number}", f"limit:{request['limit']}", query])
 """
 
-Make = Callable[..., Retriever]
+Make = Callable[..., Target]
 
 
 @pytest.fixture
@@ -99,13 +99,13 @@ def make(tmp_path: Path) -> Iterator[Make]:
     """Makes retrievers of the program, closes them all, and then none of their processes may be left."""
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     before = set(psutil.Process().children(recursive=True))
-    made: list[Retriever] = []
+    made: list[Target] = []
 
-    def of(*arguments: str, timeout: float = 30, **options: object) -> Retriever:
+    def of(*arguments: str, timeout: float = 30, **options: object) -> Target:
         command = [sys.executable, "program.py", *arguments]
         model = RetrieverModel.model_validate({"command": command, "directory": str(tmp_path), **options})
         environ = {**os.environ, "SECRET_KEY": "s3cr3t-value"}
-        made.append(make_retriever(model, Corpus("v1", ()), timeout=timeout, environ=environ))
+        made.append(make_retriever(model, Corpus("v1", ()), Surroundings(timeout=timeout, environ=environ)))
         return made[-1]
 
     yield of
@@ -114,13 +114,13 @@ def make(tmp_path: Path) -> Iterator[Make]:
     assert set(psutil.Process().children(recursive=True)) <= before
 
 
-def ids(retriever: Retriever, query: str, k: int = 5) -> list[str]:
-    return [hit.tool_id for hit in retriever.search(query, k)]
+def ids(retriever: Target, query: str, k: int = 5) -> list[str]:
+    return [hit.tool_id for hit in retriever.ask({"query": query, "limit": k})]
 
 
-def error(retriever: Retriever, query: str) -> AnswerError:
+def error(retriever: Target, query: str) -> AnswerError:
     with pytest.raises(AnswerError) as raised:
-        retriever.search(query, 5)
+        retriever.ask({"query": query, "limit": 5})
     return raised.value
 
 
@@ -136,8 +136,8 @@ def test_one_process_answers_all_queries(make: Make) -> None:
 
 def test_scores_and_empty_results(make: Make) -> None:
     retriever = make()
-    assert retriever.search("pairs", 5) == [Hit("git:log", 2.0), Hit("git:diff", 1.5)]
-    assert retriever.search("empty", 5) == []
+    assert retriever.ask({"query": "pairs", "limit": 5}) == [Hit("git:log", 2.0), Hit("git:diff", 1.5)]
+    assert retriever.ask({"query": "empty", "limit": 5}) == []
 
 
 def test_it_starts_in_its_directory_and_sees_few_variables(make: Make, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_process_that_hangs_is_ended(make: Make) -> None:
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def _answered_pid(retriever: Retriever) -> int:
+def _answered_pid(retriever: Target) -> int:
     """The process of a retriever, which has had the time to start."""
     deadline = time.monotonic() + 30
     while True:

@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.retrievers import RetrieverModel, make_retriever, retriever_from_text
-from pytest_mcpeval.kinds.retrieval.retrievers.embedded import Bm25, Tfidf
-from pytest_mcpeval.kinds.retrieval.retrievers.texts import schema_texts
+from pytest_mcpeval.kinds.retrieval.retrievers.embedded import Bm25, Tfidf, schema_texts
 from pytest_mcpeval.kinds.retrieval.words import names_the_tool, words
 
 WEIGHTS = {"tool": 1, "description": 1, "schema": 1}
@@ -56,14 +55,14 @@ def made(text: str, corpus: Corpus = CORPUS) -> Any:
 
 
 def ids(text: str, query: str, k: int = 10, corpus: Corpus = CORPUS) -> list[str]:
-    return [hit.tool_id for hit in made(text, corpus).search(query, k)]
+    return [hit.tool_id for hit in made(text, corpus).ask({"query": query, "limit": k})]
 
 
 @pytest.mark.parametrize("way", ["bm25", "tfidf"])
 def test_tools_that_share_a_word_are_found_best_first(way: str) -> None:
     assert ids(way, "history of commits") == ["git:git_log", "git:git_diff", "mail:list-messages"]
     assert ids(way, "history of commits", 1) == ["git:git_log"]
-    scores = [hit.score for hit in made(way).search("history of commits", 10)]
+    scores = [hit.score for hit in made(way).ask({"query": "history of commits", "limit": 10})]
     assert scores == sorted(scores, reverse=True)
     assert all(type(score) is float and score > 0 for score in scores)
 
@@ -126,7 +125,7 @@ def test_bm25_is_the_published_formula() -> None:
     retriever = Bm25(corpus, {"description": 1}, k1=1.2, b=0.6)
     query = ["w1", "w2", "w2", "w29"]
     wanted = [plain_bm25(query, text, texts, 1.2, 0.6) for text in texts]
-    found = {hit.tool_id: hit.score for hit in retriever.search(" ".join(query), 100)}
+    found = {hit.tool_id: hit.score for hit in retriever.ask({"query": " ".join(query), "limit": 100})}
     for number, score in enumerate(wanted):
         assert found.get(f"s:t{number}", 0.0) == pytest.approx(score, abs=1e-6)
 
@@ -152,7 +151,9 @@ def test_tfidf_is_the_cosine_of_what_scikit_learn_makes() -> None:
     (wanted,) = cosine_similarity(vectorizer.transform(["show e-mail commits"]), vectors)
     found = {
         hit.tool_id: hit.score
-        for hit in Tfidf(CORPUS, {"tool": 1, "description": 1}).search("show e-mail commits", 10)
+        for hit in Tfidf(CORPUS, {"tool": 1, "description": 1}).ask(
+            {"query": "show e-mail commits", "limit": 10}
+        )
     }
     assert found == pytest.approx(
         {tool.tool_id: score for tool, score in zip(CORPUS.tools, wanted, strict=True) if score}, abs=1e-8
@@ -231,13 +232,16 @@ def test_weights_may_be_fractions(way: Any) -> None:
     ]
     corpus = Corpus.of(rows)
     for query in ("mail", "read mail", "send what came"):
-        half = way(corpus, {"tool": 0.5, "description": 1}).search(query, 5)
-        other = way(corpus, {"tool": 1, "description": 2}).search(query, 5)
+        request = {"query": query, "limit": 5}
+        half = way(corpus, {"tool": 0.5, "description": 1}).ask(request)
+        other = way(corpus, {"tool": 1, "description": 2}).ask(request)
         if way is Tfidf:
             assert half == other
         else:
             # What counts twice is soon enough; a k1 of half the size undoes it.
-            assert half == way(corpus, {"tool": 1, "description": 2}, k1=3.0).search(query, 5)
+            assert half == way(corpus, {"tool": 1, "description": 2}, k1=3.0).ask(
+                {"query": query, "limit": 5}
+            )
     assert way(corpus, {"tool": 0.5, "description": 1}).name.endswith("(tool ×0.5, description)")
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
-from pytest_mcpeval.kinds.retrieval.retrievers import Hit, Retriever, ask, make_retriever, retriever_from_text
-from pytest_mcpeval.targets import AnswerError, TargetStartError
+from pytest_mcpeval.kinds.retrieval.retrievers import Hit, ask, make_retriever, retriever_from_text
+from pytest_mcpeval.targets import AnswerError, Target, TargetStartError
+from pytest_mcpeval.targets.making import Surroundings
 
 MODULE = """
 import asyncio
@@ -102,29 +103,29 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     sys.modules.pop("searching", None)
 
 
-def python(function: str, directory: Path, timeout: float = 30) -> Retriever:
+def python(function: str, directory: Path, timeout: float = 30) -> Target:
     model = retriever_from_text(f"python:searching:{function}", directory)
-    return make_retriever(model, Corpus("v1", ()), timeout=timeout)
+    return make_retriever(model, Corpus("v1", ()), Surroundings(timeout=timeout))
 
 
-def fixture(value: Any, timeout: float = 30) -> Retriever:
+def fixture(value: Any, timeout: float = 30) -> Target:
     model = retriever_from_text("fixture:mine", Path())
-    return make_retriever(model, Corpus("v1", ()), fixtures={"mine": value}, timeout=timeout)
+    return make_retriever(model, Corpus("v1", ()), Surroundings(fixtures={"mine": value}, timeout=timeout))
 
 
-def ids(retriever: Retriever, query: str = "log", k: int = 3) -> list[str]:
+def ids(retriever: Target, query: str = "log", k: int = 3) -> list[str]:
     retriever.open()
     try:
-        return [hit.tool_id for hit in retriever.search(query, k)]
+        return [hit.tool_id for hit in retriever.ask({"query": query, "limit": k})]
     finally:
         retriever.close()
 
 
-def error(retriever: Retriever, query: str = "log") -> AnswerError:
+def error(retriever: Target, query: str = "log") -> AnswerError:
     retriever.open()
     try:
         with pytest.raises(AnswerError) as raised:
-            retriever.search(query, 3)
+            retriever.ask({"query": query, "limit": 3})
     finally:
         retriever.close()
     return raised.value
@@ -134,7 +135,7 @@ def test_a_function_is_imported_and_called_on_one_thread(directory: Path) -> Non
     retriever = python("search", directory)
     assert retriever.name == "python:searching:search"
     retriever.open()
-    assert [retriever.search("log", 3) for _ in range(3)] == [[Hit("git:log", 0.5)]] * 3
+    assert [retriever.ask({"query": "log", "limit": 3}) for _ in range(3)] == [[Hit("git:log", 0.5)]] * 3
     threads = sys.modules["searching"].threads
     # What a module makes, such as a database connection, may belong to the thread that imported it.
     assert threads == {sys.modules["searching"].imported_on} != {threading.get_ident()}
@@ -159,7 +160,7 @@ def test_every_way_to_write_one(directory: Path, function: str, expected: str) -
 def test_async_searches_share_one_event_loop(directory: Path) -> None:
     retriever = python("asynchronous", directory)
     retriever.open()
-    loops = {retriever.search("log", 3)[1].tool_id for _ in range(3)}
+    loops = {retriever.ask({"query": "log", "limit": 3})[1].tool_id for _ in range(3)}
     retriever.close()
     assert len(loops) == 1
 
@@ -188,9 +189,9 @@ def test_a_search_that_hangs_is_given_up_and_the_next_one_asked(directory: Path,
     retriever = python(function, directory, timeout=0.3)
     retriever.open()
     with pytest.raises(AnswerError) as raised:
-        retriever.search("hang", 3)
+        retriever.ask({"query": "hang", "limit": 3})
     assert (raised.value.reason, raised.value.message) == ("timeout", "no answer within 0.3 s")
-    assert retriever.search("log", 3) == [Hit("git:log")]
+    assert retriever.ask({"query": "log", "limit": 3}) == [Hit("git:log")]
     sys.modules["searching"].endless.set()
     retriever.close()
 
@@ -198,9 +199,9 @@ def test_a_search_that_hangs_is_given_up_and_the_next_one_asked(directory: Path,
 def test_several_searches_at_once_have_threads_of_their_own(directory: Path) -> None:
     retriever = python("hangs", directory)
     retriever.open()
-    waiting = threading.Thread(target=retriever.search, args=("hang", 3))
+    waiting = threading.Thread(target=retriever.ask, args=({"query": "hang", "limit": 3},))
     waiting.start()
-    assert retriever.search("log", 3) == [Hit("git:log")]
+    assert retriever.ask({"query": "log", "limit": 3}) == [Hit("git:log")]
     assert waiting.is_alive()
     sys.modules["searching"].endless.set()
     waiting.join()
@@ -265,7 +266,7 @@ def test_a_fixture_may_be_async_or_an_object() -> None:
             return ["git:diff"]
 
     before = {*threading.enumerate()}
-    assert fixture(search).search("log", 3) == [Hit("git:log", 1.0)]
+    assert fixture(search).ask({"query": "log", "limit": 3}) == [Hit("git:log", 1.0)]
     # Fixtures are torn down with their tests: nothing stays. Threads of other tests may end meanwhile.
     assert {*threading.enumerate()} <= before
     assert ids(fixture(Engine())) == ["git:diff"]
@@ -335,7 +336,7 @@ def test_ctrl_c_comes_through() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fixture(search).search("q", 1)
+        fixture(search).ask({"query": "q", "limit": 1})
 
 
 @pytest.mark.parametrize("kind", [set, frozenset])

@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 from pytest_mcpeval.kinds.retrieval.retrievers import Hit, ask
-from pytest_mcpeval.kinds.retrieval.retrievers.results import MOST_HITS, AnswerMap, hits_of, template_problem
-from pytest_mcpeval.targets import AnswerError
+from pytest_mcpeval.kinds.retrieval.retrievers.results import (
+    MOST_HITS,
+    AnswerModel,
+    hits_of,
+    template_problem,
+)
+from pytest_mcpeval.targets import AnswerError, Request
 
 CORPUS = frozenset({"git:log", "git:diff", "mail:send", "mail:list"})
 
@@ -28,8 +33,8 @@ class Fixed:
 
     def close(self) -> None: ...
 
-    def search(self, query: str, k: int) -> Sequence[Hit]:
-        if query == "refuse":
+    def ask(self, request: Request) -> Sequence[Hit]:
+        if request["query"] == "refuse":
             raise AnswerError("refused", "HTTP 403", stderr_tail="no")
         return self.hits
 
@@ -169,7 +174,9 @@ PROXY_ANSWER = {
 
 @pytest.mark.parametrize("path", ["$.data.results", "$.data.results[*]", "$..results"])
 def test_tools_are_found_in_a_json_answer(path: str) -> None:
-    hits = AnswerMap(path, "{tool.server_name}:{tool.name}", "score").hits(PROXY_ANSWER)
+    hits = AnswerModel(result=path, tool_id="{tool.server_name}:{tool.name}", score="score").hits(
+        PROXY_ANSWER, {}
+    )
     assert [hit.tool_id for hit in hits] == ["git:log", "mail:send", "mail:list"]
     assert hits[0].score == 3.5
     assert math.isnan(hits[1].score or 0)
@@ -177,18 +184,22 @@ def test_tools_are_found_in_a_json_answer(path: str) -> None:
 
 
 def test_entries_that_are_texts_or_have_a_tool_id_need_no_template() -> None:
-    assert AnswerMap("$").hits(["a:b", {"tool_id": "c:d"}]) == [Hit("a:b"), Hit("c:d")]
-    assert AnswerMap("$", "demo:{}").hits(["b"]) == [Hit("demo:b")]
+    assert AnswerModel(result="$").hits(["a:b", {"tool_id": "c:d"}], {}) == [Hit("a:b"), Hit("c:d")]
+    assert AnswerModel(result="$", tool_id="demo:{}").hits(["b"], {}) == [Hit("demo:b")]
 
 
 def test_several_lists_are_one_after_the_other() -> None:
     answer = {"groups": [{"tools": ["a:b"]}, {"tools": ["c:d", "e:f"]}]}
-    assert [hit.tool_id for hit in AnswerMap("$.groups[*].tools[*]").hits(answer)] == ["a:b", "c:d", "e:f"]
+    assert [hit.tool_id for hit in AnswerModel(result="$.groups[*].tools[*]").hits(answer, {})] == [
+        "a:b",
+        "c:d",
+        "e:f",
+    ]
 
 
 def test_an_empty_list_and_null_are_empty_results() -> None:
-    assert AnswerMap("$.tools").hits({"tools": []}) == []
-    assert AnswerMap("$.tools").hits({"tools": None}) == []
+    assert AnswerModel(result="$.tools").hits({"tools": []}, {}) == []
+    assert AnswerModel(result="$.tools").hits({"tools": None}, {}) == []
 
 
 @pytest.mark.parametrize(
@@ -214,13 +225,13 @@ def test_an_empty_list_and_null_are_empty_results() -> None:
 )
 def test_an_answer_without_the_list_is_an_error_and_not_an_empty_result(answer: Any, message: str) -> None:
     with pytest.raises(AnswerError) as raised:
-        AnswerMap("$.tools", "{server}:{tool}").hits(answer)
+        AnswerModel(result="$.tools", tool_id="{server}:{tool}").hits(answer, {})
     assert raised.value.message == message
 
 
 def test_an_entry_that_is_no_text_where_a_text_is_wanted() -> None:
     with pytest.raises(AnswerError, match="the entry itself is 5, expected a text"):
-        AnswerMap("$").hits([5])
+        AnswerModel(result="$").hits([5], {})
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,11 @@ import pytest
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.metrics import evaluate_many
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
-from pytest_mcpeval.kinds.retrieval.retrievers import Hit, Retriever, RetrieverModel, ask, make_retriever
+from pytest_mcpeval.kinds.retrieval.retrievers import Hit, RetrieverModel, ask, make_retriever
 from pytest_mcpeval.servers import Connections, ServerDefinition, ServerStartError
-from pytest_mcpeval.targets import AnswerError, TargetStartError
+from pytest_mcpeval.targets import AnswerError, Target, TargetStartError
 from pytest_mcpeval.targets.filling import filled
+from pytest_mcpeval.targets.making import Surroundings
 
 DATASETS = Path(__file__).parents[2] / "datasets" / "retrieval"
 TOOL_SEARCH = Path(__file__).with_name("tool_search_server.py")
@@ -70,19 +71,21 @@ def retriever(
     servers: dict[str, ServerDefinition] | None = None,
     corpus: Corpus = EMPTY,
     timeout: float = 30,
-) -> Retriever:
+) -> Target:
     return make_retriever(
         RetrieverModel.model_validate({"mcp": options}),
         corpus,
-        servers=servers,
-        connection=None if connections is None else connections.get,
-        timeout=timeout,
+        Surroundings(
+            servers=servers or {},
+            connection=None if connections is None else connections.get,
+            timeout=timeout,
+        ),
     )
 
 
-def error(made: Retriever, query: str) -> AnswerError:
+def error(made: Target, query: str) -> AnswerError:
     with pytest.raises(AnswerError) as raised:
-        made.search(query, 5)
+        made.ask({"query": query, "limit": 5})
     return raised.value
 
 
@@ -154,8 +157,8 @@ def test_a_proxy_s_answer_is_mapped(connections: Connections, proxy: dict[str, S
     )
     assert search.name == "mcp: retrieve_tools of proxy"
     search.open()
-    assert search.search("{limit}", 7) == [Hit("git:log", 2.5), Hit("echo:{limit}")]
-    assert search.search("none", 7) == []
+    assert search.ask({"query": "{limit}", "limit": 7}) == [Hit("git:log", 2.5), Hit("echo:{limit}")]
+    assert search.ask({"query": "none", "limit": 7}) == []
     raw = connections.get(proxy["proxy"]).call_tool("retrieve_tools", {"query": "q", "limit": 7})
     assert json.loads(raw.text)["limit"] == 7
 
@@ -167,7 +170,7 @@ def test_json_in_a_text_that_the_server_wraps(
     assert connections.get(proxy["proxy"]).call_tool("wrapped", {"query": "q"}).structured.keys() == {
         "result"
     }
-    assert retriever(options, connections, proxy).search("q", 5) == [Hit("git:log")]
+    assert retriever(options, connections, proxy).ask({"query": "q", "limit": 5}) == [Hit("git:log")]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +192,7 @@ def test_a_proxy_s_failures(
     found = error(search, query)
     assert found.reason == reason
     assert found.message.startswith(message)
-    assert search.search("log", 3)
+    assert search.ask({"query": "log", "limit": 3})
 
 
 def test_a_proxy_that_hangs(connections: Connections, proxy: dict[str, ServerDefinition]) -> None:
@@ -294,15 +297,15 @@ def web() -> Iterator[str]:
     thread.join()
 
 
-Http = Callable[..., Retriever]
+Http = Callable[..., Target]
 
 
 @pytest.fixture
 def http() -> Iterator[Http]:
     """Makes retrievers, and closes them."""
-    made: list[Retriever] = []
+    made: list[Target] = []
 
-    def of(url: str, timeout: float = 30, **headers: str) -> Retriever:
+    def of(url: str, timeout: float = 30, **headers: str) -> Target:
         options = {
             "url": url,
             "headers": {name.replace("_", "-"): value for name, value in headers.items()},
@@ -312,7 +315,7 @@ def http() -> Iterator[Http]:
         }
         environ = {**os.environ, "PROXY_KEY": "s3cr3t-value"}
         model = RetrieverModel.model_validate({"http": options})
-        made.append(make_retriever(model, EMPTY, timeout=timeout, environ=environ))
+        made.append(make_retriever(model, EMPTY, Surroundings(timeout=timeout, environ=environ)))
         return made[-1]
 
     yield of
@@ -327,8 +330,11 @@ def test_a_search_over_http(web: str, http: Http) -> None:
     search = http(web + SEARCH, X_API_Key="${PROXY_KEY}")
     assert search.name == f"http: {web}/api/v1/index/search"
     search.open()
-    assert search.search("log & more=x #y ü/?", 7) == [Hit("git:log", 1.25), Hit("echo:log & more=x #y ü/?")]
-    assert search.search("null", 7) == []
+    assert search.ask({"query": "log & more=x #y ü/?", "limit": 7}) == [
+        Hit("git:log", 1.25),
+        Hit("echo:log & more=x #y ü/?"),
+    ]
+    assert search.ask({"query": "null", "limit": 7}) == []
     path, headers = Web.seen[0]
     assert path == "/api/v1/index/search?q=log%20%26%20more%3Dx%20%23y%20%C3%BC%2F%3F&limit=7"
     assert headers["X-API-Key"] == "s3cr3t-value"
@@ -338,7 +344,10 @@ def test_searches_over_http_at_once(web: str, http: Http) -> None:
     search = http(web + SEARCH)
     search.open()
     found: list[int] = []
-    threads = [threading.Thread(target=lambda: found.append(len(search.search("log", 3)))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(len(search.ask({"query": "log", "limit": 3}))))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -368,7 +377,7 @@ def test_failures_over_http_without_secrets(
     assert found.message.startswith(message.format(web=web))
     assert "s3cr3t" not in found.message
     assert [path.partition("?")[0] for path, _ in Web.seen] == ["/api/v1/index/search"]
-    assert search.search("log", 3)
+    assert search.ask({"query": "log", "limit": 3})
 
 
 @pytest.mark.parametrize("query", ["hang", "drip"])
@@ -404,7 +413,7 @@ def test_a_request_takes_variables_and_what_they_hold_stays_as_it_is(
     monkeypatch.setenv("WORD", "of the environment")
     arguments = {"query": "${WORD} $${WORD} $${query} {query}", "limit": "{limit}"}
     options = {"server": "proxy", "tool": "retrieve_tools", "arguments": arguments, **PROXY_ANSWER}
-    found = retriever(options, connections, proxy).search("${HOME}", 3)
+    found = retriever(options, connections, proxy).ask({"query": "${HOME}", "limit": 3})
     assert [hit.tool_id for hit in found] == ["git:log", "echo:of the environment ${WORD} ${query} ${HOME}"]
     monkeypatch.delenv("WORD")
     with pytest.raises(TargetStartError, match=r"needs the environment variable WORD \(in arguments\)"):

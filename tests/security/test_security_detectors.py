@@ -14,15 +14,13 @@ from typing import Any
 import numpy
 import pytest
 
-from pytest_mcpeval.kinds.security.detectors.asking import ask
-from pytest_mcpeval.kinds.security.detectors.base import Detected, Detector
+from pytest_mcpeval.kinds.security.detectors.asking import Detected, Detector, make_detector
 from pytest_mcpeval.kinds.security.detectors.heuristics import RULES, detect
-from pytest_mcpeval.kinds.security.detectors.making import make_detector
 from pytest_mcpeval.kinds.security.detectors.settings import DetectorModel
 from pytest_mcpeval.kinds.security.detectors.texts import text_at
 from pytest_mcpeval.kinds.security.explain import detection_lines
 from pytest_mcpeval.kinds.security.spec import Entry
-from pytest_mcpeval.kinds.security.verdicts import Detection, Verdict, VerdictMap, verdict_of
+from pytest_mcpeval.kinds.security.verdicts import Detection, Verdict, VerdictFields, verdict_of
 from pytest_mcpeval.servers import Connections, ServerDefinition
 from pytest_mcpeval.targets import AnswerError, TargetStartError
 from pytest_mcpeval.targets.making import Surroundings
@@ -36,13 +34,13 @@ def entry(description: str = "bad", **seen: Any) -> Entry:
 
 def detector(settings: dict[str, Any], **around: Any) -> Detector:
     made = make_detector(DetectorModel.model_validate(settings), Surroundings(**around))
-    made.open()
+    made.target.open()
     return made
 
 
 def answer(made: Detector, *entries: Entry) -> list[Detected]:
     try:
-        return ask(made, entries or [entry()])
+        return made.ask(entries or [entry()])
     finally:
         made.close()
 
@@ -186,9 +184,9 @@ def test_a_program_answers_all_entries_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     made = detector({"command": [sys.executable, "program.py"], "directory": str(tmp_path)}, timeout=20)
     try:
-        (first,) = ask(made, [entry(**RICH)])
-        (second,) = ask(made, [entry("good")])
-        (third,) = ask(made, [entry("fail")])
+        (first,) = made.ask([entry(**RICH)])
+        (second,) = made.ask([entry("good")])
+        (third,) = made.ask([entry("fail")])
     finally:
         made.close()
     assert first.verdict is not None
@@ -293,16 +291,16 @@ def test_a_tool_of_a_server_is_called(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_answers_without_a_verdict_at_the_path() -> None:
     with pytest.raises(AnswerError, match=r'has nothing at \$.x; it is a mapping with "y"'):
-        VerdictMap("$.x").verdict({"y": 1})
+        VerdictFields(result="$.x").verdict({"y": 1})
     with pytest.raises(AnswerError, match="2 values at"):
-        VerdictMap("$.*").verdict({"y": 1, "z": 2})
+        VerdictFields(result="$.*").verdict({"y": 1, "z": 2})
 
 
 def test_fields_of_answers_that_are_mapped() -> None:
-    scored = VerdictMap(flagged="risk")
+    scored = VerdictFields(flagged="risk")
     assert scored.verdict({"risk": 0.5, "max_severity": "high"}) == Verdict(True, severity="high")
     assert scored.verdict({"risk": 0, "severity": None, "max_severity": "low"}).severity == "low"
-    assert VerdictMap(severity="level").verdict({"flagged": True, "max_severity": "high"}).severity is None
+    assert VerdictFields(severity="level").verdict({"flagged": True, "max_severity": "high"}).severity is None
     for beyond in (math.nan, math.inf):
         with pytest.raises(AnswerError, match="`flagged` is"):
             scored.verdict({"risk": beyond})

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from pytest_mcpeval.cli import main
-from pytest_mcpeval.kinds.security.detectors.making import requests_of
+from pytest_mcpeval.kinds.security.detectors.asking import request_of
 from pytest_mcpeval.kinds.security.detectors.settings import ENTRY_FIELDS, DetectorModel, DetectorSetting
 from pytest_mcpeval.kinds.security.gates import DetectorGates
 from pytest_mcpeval.kinds.security.rates import Row
@@ -64,7 +64,7 @@ def test_a_detector_that_sees_more_than_it_may_is_found_out() -> None:
 )
 def test_what_is_inspected_is_what_each_way_of_asking_passes_on(detector: Any, fields: set[str]) -> None:
     model = TypeAdapter[DetectorModel](DetectorSetting).validate_python(detector)
-    (request,) = requests_of(model, {"description": "x", "tool": {"name": "t"}})
+    request = request_of(model, {"description": "x", "tool": {"name": "t"}})
     assert set(request) == fields
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from pytest_mcpeval.kinds.retrieval.comparison import Comparison, compare
+from pytest_mcpeval.kinds.retrieval.definitions import default_metric
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.retrieval.metrics import Scores
+    from pytest_mcpeval.kinds.retrieval.schema import GatesModel
+    from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
 
 DEFAULT_LOST_BY = "recall_at_5"
 DEFAULT_SHARE = 0.05
@@ -132,3 +135,36 @@ class GateInput:
     @cached_property
     def _comparisons(self) -> dict[str, Comparison | None]:
         return {}
+
+
+def gate_settings(suite: RetrievalSuite) -> GateSettings:
+    """The gates of a suite, as its settings and its pinned queries say."""
+    gates: GatesModel = suite.settings.gates
+    watched, given = default_metric(suite.settings.depth), gates.model_fields_set
+    significance = gates.significance if "significance" in given else {watched: FALL_LEVEL}
+    return GateSettings(
+        tolerance=None if gates.tolerance is None else _limits(gates.tolerance),
+        default_tolerance={watched: DEFAULT_SHARE},
+        significance=_limits(significance),
+        max_lost=gates.max_lost,
+        lost_by=gates.lost_by if "lost_by" in given else watched,
+        pinned=suite.golden.pinned,
+        floors=_limits(gates.floors),
+        off=dict(_off(gates, watched)),
+    )
+
+
+def _limits(found: Mapping[str, float | None]) -> dict[str, float]:
+    return {metric: limit for metric, limit in found.items() if limit is not None}
+
+
+def _off(gates: GatesModel, watched: str) -> Iterator[tuple[str, str]]:
+    """The gates that are turned off on purpose, each with the setting that says so."""
+    for group, suffix in {"tolerance": "", "significance": "_sign_flip", "floors": "_floor"}.items():
+        limits: Mapping[str, float | None] | None = getattr(gates, group)
+        if limits == {} and group in gates.model_fields_set and group != "floors":
+            yield f"{watched}{suffix}", f"{group}: {{}}"
+        for metric in (metric for metric, limit in (limits or {}).items() if limit is None):
+            yield f"{metric}{suffix}", f"{group}: {{{metric}: null}}"
+    if gates.max_lost is None:
+        yield "max_lost", "max_lost: null"

@@ -13,7 +13,7 @@ the share of its runs in which it was flagged, so that TP to FN need not be whol
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -276,8 +276,3 @@ def _points(across: Sequence[float], up: Sequence[float]) -> list[list[float]]:
         return points
     step = (len(points) - 1) / (MOST_POINTS - 1)
     return [points[round(number * step)] for number in range(MOST_POINTS)]
-
-
-def steady(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """The rates of a detector of which the spread over runs is told."""
-    return {name: metrics[name] for name in ("precision", "recall", "f1", "fpr")}

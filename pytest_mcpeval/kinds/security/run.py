@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.core.kind import Case
 from pytest_mcpeval.core.sample import Check, Outcome, Sample
-from pytest_mcpeval.kinds.security.detectors.base import Detected
+from pytest_mcpeval.kinds.security.detectors.asking import Detected
 from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite
 from pytest_mcpeval.targets.base import cause_of
 

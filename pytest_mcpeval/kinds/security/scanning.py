@@ -21,7 +21,7 @@ from pytest_mcpeval.text.visible import revealed, visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.kind import SettingsFile
-    from pytest_mcpeval.kinds.security.detectors.base import Detected, Detector
+    from pytest_mcpeval.kinds.security.detectors.asking import Detected, Detector
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.servers.tools import Tool
@@ -159,8 +159,6 @@ def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector)
         ServerStartError: A server cannot be started or reached.
         TargetError: A server did not list its tools, or the one that is scanned has none.
     """
-    from pytest_mcpeval.kinds.security.detectors.asking import ask
-
     tools = {spec.server: _listed(connect(suite.servers[spec.server]))}
     for other in spec.others:
         try:
@@ -173,7 +171,7 @@ def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector)
     found = []
     for tool in tools[spec.server]:
         entry = _entry(spec.server, tool, peers)
-        found.append((entry, ask(detector, [entry])[0]))
+        found.append((entry, detector.ask([entry])[0]))
     return Scanned(found)
 
 

@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field, StringConstraints
+
+from pytest_mcpeval.core.fields import FileModel
 from pytest_mcpeval.loading.messages import shown
+from pytest_mcpeval.servers.json_paths import PathText, nodes
 from pytest_mcpeval.targets.base import AnswerError
 from pytest_mcpeval.targets.values import field_of, outline
 
@@ -17,6 +21,8 @@ MOST_DETECTIONS = 1_000
 """So many detections of a verdict are kept."""
 
 EXPECTED = "expected true, false, or a mapping with `flagged`"
+
+FieldPath = Annotated[str, StringConstraints(pattern=r"^\w[\w-]*(\.\w[\w-]*)*$")]
 
 _RULE_KEYS = ("rule", "rule_id", "ruleId", "id", "name", "type", "category")
 _MESSAGE_KEYS = ("message", "description", "title", "summary", "explanation")
@@ -66,19 +72,17 @@ class Verdict:
         return {**found, "detections_left_out": self.left_out} if self.left_out else found
 
 
-@dataclass(frozen=True)
-class VerdictMap:
-    """Where a verdict is in a JSON answer: dotted fields of what stands at ``result``, a JSONPath.
+class VerdictFields(FileModel):
+    """Where the verdict is in a JSON answer: dotted fields of what stands at ``result``."""
 
-    ``flagged`` may name a field that is true or false, a number (0 is not flagged), or a list (empty is not
-    flagged).
-    """
-
-    result: str = "$"
-    flagged: str = "flagged"
-    score: str = "score"
-    severity: str = "severity"
-    detections: str = "detections"
+    result: PathText = Field(default="$", description="JSONPath of the verdict")
+    flagged: FieldPath = Field(
+        default="flagged",
+        description="field that is true, a number other than 0, or a list that is not empty",
+    )
+    score: FieldPath = Field(default="score", description="field that holds a score")
+    severity: FieldPath = Field(default="severity", description="field that holds a severity")
+    detections: FieldPath = Field(default="detections", description="field that holds a list of detections")
 
     def verdict(self, answer: Any) -> Verdict:
         """The verdict in an answer.
@@ -86,25 +90,22 @@ class VerdictMap:
         Raises:
             AnswerError: There is none.
         """
-        from pytest_mcpeval.servers.json_paths import nodes
-
         found = nodes(self.result, answer)
         if len(found) != 1:
             count = "nothing" if not found else f"{len(found)} values"
             raise AnswerError("answer", f"the answer has {count} at {self.result}; it is {outline(answer)}")
-        return verdict_of(self._renamed(found[0][1]))
-
-    def _renamed(self, value: Any) -> Any:
+        value = found[0][1]
         if not isinstance(value, Mapping):
-            return value
+            return verdict_of(value)
         names = {"score": self.score, "severity": self.severity, "detections": self.detections}
-        found = {name: field_of(value, path, None) for name, path in names.items()}
+        fields = {name: field_of(value, path, None) for name, path in names.items()}
         flagged = field_of(value, self.flagged, None)
         if self.flagged != "flagged" and _is_count(flagged):
             flagged = bool(flagged)
         # A field that is named is meant, and no other.
         kept = ("error", "max_severity") if self.severity == "severity" else ("error",)
-        return {**found, "flagged": flagged, **{key: value[key] for key in kept if key in value}}
+        told = {key: value[key] for key in kept if key in value}
+        return verdict_of({**fields, "flagged": flagged, **told})
 
 
 def _is_count(value: Any) -> bool:
@@ -134,7 +135,11 @@ def verdict_of(answer: Any) -> Verdict:
         raise AnswerError("answer", f"a verdict of which {found}: {EXPECTED} that is true or false")
     detections = _detections(answer)
     kept = tuple(_detection(one) for one in islice(detections, MOST_DETECTIONS))
-    return Verdict(bool(flagged), _score(answer), _severity(answer), kept, len(detections) - len(kept))
+    severity = next(
+        (answer[key] for key in ("severity", "max_severity") if answer.get(key) is not None), None
+    )
+    severity = None if severity is None else str(severity)
+    return Verdict(bool(flagged), _score(answer), severity, kept, len(detections) - len(kept))
 
 
 def _is_truth_value(value: Any) -> bool:
@@ -153,14 +158,13 @@ def verdicts_of(answer: Any, count: int) -> list[Verdict | AnswerError]:
         raise AnswerError("answer", f"returned {outline(answer)}, expected a list of {count} verdicts")
     if len(answer) != count:
         raise AnswerError("answer", f"returned {len(answer)} verdicts for {count} entries")
-    return [_verdict_or_error(one) for one in answer]
-
-
-def _verdict_or_error(answer: Any) -> Verdict | AnswerError:
-    try:
-        return verdict_of(answer)
-    except AnswerError as error:
-        return error
+    found: list[Verdict | AnswerError] = []
+    for one in answer:
+        try:
+            found.append(verdict_of(one))
+        except AnswerError as error:
+            found.append(error)
+    return found
 
 
 def _score(answer: Mapping[str, Any]) -> float | None:
@@ -174,12 +178,6 @@ def _score(answer: Mapping[str, Any]) -> float | None:
     if not math.isfinite(number):
         raise AnswerError("answer", f"a verdict whose `score` is {outline(score)}, expected a finite number")
     return number
-
-
-def _severity(answer: Mapping[str, Any]) -> str | None:
-    severity = answer.get("severity")
-    severity = answer.get("max_severity") if severity is None else severity
-    return None if severity is None else str(severity)
 
 
 def _detections(answer: Mapping[str, Any]) -> Sequence[Any]:

@@ -13,11 +13,11 @@ from pytest_mcpeval.core.kind import Case, Place
 from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.loader import SuiteLoader, suite_or_rows
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
-from pytest_mcpeval.kinds.session.critic.asking import SIGNATURE as CRITIC
+from pytest_mcpeval.kinds.session.critic.asking import CODEC as CRITIC
 from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, UNATTRIBUTED
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel
 from pytest_mcpeval.kinds.session.discovery import attached_servers
-from pytest_mcpeval.kinds.session.execution.agents import SIGNATURE as AGENT
+from pytest_mcpeval.kinds.session.execution.agents import CODEC as AGENT
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.execution.spec import Step, steps_of
 from pytest_mcpeval.kinds.session.intake import read_scenarios, target_problem
@@ -36,8 +36,8 @@ from pytest_mcpeval.loading import Document, Problem
 from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.parsed import Key
 from pytest_mcpeval.servers.modules import ImportProblem, imported
-from pytest_mcpeval.targets.base import TargetStartError
-from pytest_mcpeval.targets.functions import Signature, function_of
+from pytest_mcpeval.targets.base import Codec, TargetStartError
+from pytest_mcpeval.targets.functions import function_of
 
 _RESERVED = (CROSS_MCP, UNATTRIBUTED)
 
@@ -250,7 +250,7 @@ def _root(path: Path, key: str) -> Path:
 def import_problems(suite: SessionSuite) -> Iterator[Problem]:
     """What cannot be imported, or is nothing to call: of critic, agents, their models, and steps."""
     settings = suite.settings
-    wanted: dict[tuple[Key, ...], tuple[AgentModel | CriticModel, Signature]] = {
+    wanted: dict[tuple[Key, ...], tuple[AgentModel | CriticModel, Codec]] = {
         ("critic",): (settings.critic, CRITIC)
     }
     keys = {case.id: case.keys for case in suite.cases}
@@ -261,27 +261,27 @@ def import_problems(suite: SessionSuite) -> Iterator[Problem]:
         for index, step in enumerate(planned.scenario.steps):
             if step.python is not None and (words := _problem("step", step.python, step.directory)):
                 yield suite.document.problem(*at, "steps", index, "python", message=words)
-    for at, (model, signature) in wanted.items():
-        if words := _problem_of_way(model, signature):
+    for at, (model, codec) in wanted.items():
+        if words := _problem_of_way(model, codec):
             yield suite.document.problem(*at, message=words)
 
 
-def _problem_of_way(model: AgentModel | CriticModel, signature: Signature) -> str:
+def _problem_of_way(model: AgentModel | CriticModel, codec: Codec) -> str:
     if model.python is not None:
-        return _problem(signature.role, model.python, Path(model.directory), signature)
+        return _problem(codec.role, model.python, Path(model.directory), codec)
     name = model.model or ""
     if name.startswith(PYTHON):
-        return _problem(f"{signature.role} model", name.removeprefix(PYTHON), Path(model.directory))
+        return _problem(f"{codec.role} model", name.removeprefix(PYTHON), Path(model.directory))
     return ""
 
 
-def _problem(role: str, target: str, directory: Path, signature: Signature | None = None) -> str:
-    """Why it cannot be used, or an empty text. Without a signature, it is enough that it is there."""
+def _problem(role: str, target: str, directory: Path, codec: Codec | None = None) -> str:
+    """Why it cannot be used, or an empty text. Without a codec, it is enough that it is there."""
     name = f"python:{target}"
     try:
         found = imported(target, directory)
-        if signature is not None:
-            function_of(signature, name, found)
+        if codec is not None:
+            function_of(codec, name, found)
     except ImportProblem as error:
         return f"{role} {name} cannot be imported: {error}"
     except TargetStartError as error:

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult, ask
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, Retriever
-from pytest_mcpeval.kinds.retrieval.retrievers.making import make_retriever
+from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult, ask, make_retriever
+from pytest_mcpeval.kinds.retrieval.retrievers.results import Hit
 from pytest_mcpeval.kinds.retrieval.retrievers.settings import RetrieverModel, retriever_from_text
 
-__all__ = [
-    "Hit",
-    "Retriever",
-    "RetrieverModel",
-    "SearchResult",
-    "ask",
-    "make_retriever",
-    "retriever_from_text",
-]
+__all__ = ["Hit", "RetrieverModel", "SearchResult", "ask", "make_retriever", "retriever_from_text"]

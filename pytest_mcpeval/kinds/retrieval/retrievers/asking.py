@@ -1,18 +1,27 @@
-"""One query put to a retriever: the ranked list as it is measured, and everything odd about it."""
+"""Settings → retriever, and one query put to it: the ranked list as it is measured, and what is odd in it.
+
+A retriever is a target: it is asked ``{"query": …, "limit": …}`` and answers with a list of `Hit`.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from pytest_mcpeval.core.gate import names
+from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.rankings import duplicates, foreign
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit, Retriever
+from pytest_mcpeval.kinds.retrieval.retrievers.embedded import Bm25, Tfidf
+from pytest_mcpeval.kinds.retrieval.retrievers.results import Hit, hits_of, hits_of_line
+from pytest_mcpeval.kinds.retrieval.retrievers.settings import RetrieverModel
 from pytest_mcpeval.loading.messages import counted, shortened
-from pytest_mcpeval.targets.base import AnswerError
+from pytest_mcpeval.targets.base import AnswerError, Codec, Target
+from pytest_mcpeval.targets.making import Surroundings, make_target
 
 NAMED = 5
 """So many tools are named in one problem."""
@@ -50,11 +59,30 @@ class SearchResult:
         return [hit.tool_id for hit in self.hits]
 
 
-def ask(retriever: Retriever, query: str, k: int, corpus: AbstractSet[str]) -> SearchResult:
+def make_retriever(model: RetrieverModel, corpus: Corpus, around: Surroundings | None = None) -> Target:
+    """The retriever that settings describe, not opened yet: nothing is imported, started or asked.
+
+    Raises:
+        TargetStartError: It needs a server or a fixture that there is not.
+    """
+    if model.bm25 is not None:
+        return Bm25(corpus, model.bm25.weights(), model.bm25.k1, model.bm25.b)
+    if model.tfidf is not None:
+        return Tfidf(corpus, model.tfidf.weights())
+    read: Callable[[Any], Any] = hits_of if model.command is None else hits_of_line
+    if (answer := model.mcp or model.http) is not None:
+        between = answer.separator
+        written = {} if between is None else {f"{t.server}{between}{t.tool}": t.tool_id for t in corpus.tools}
+        read = partial(answer.hits, names=written)
+    codec = Codec("retriever", "search", "query, k", lambda asked: (asked["query"], asked["limit"]), read)
+    return make_target(model, codec, around or Surroundings())
+
+
+def ask(retriever: Target, query: str, k: int, corpus: AbstractSet[str]) -> SearchResult:
     """Put a query to a retriever; ``corpus`` are the ids of all tools. A failed search is in the result."""
     started = time.perf_counter()
     try:
-        hits = retriever.search(query, k)
+        hits = retriever.ask({"query": query, "limit": k})
     except AnswerError as error:
         return SearchResult(problems=(error.message,), error=error, seconds=time.perf_counter() - started)
     return replace(measured(hits, k, corpus), seconds=time.perf_counter() - started)

@@ -6,18 +6,96 @@ that the same corpus and query give the same list everywhere. A query without kn
 
 from __future__ import annotations
 
+import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
-from pytest_mcpeval.kinds.retrieval.corpus import Corpus
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit
-from pytest_mcpeval.kinds.retrieval.retrievers.texts import whole_weights, words_of
+from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
+from pytest_mcpeval.kinds.retrieval.retrievers.results import Hit
 from pytest_mcpeval.kinds.retrieval.words import words
+from pytest_mcpeval.loading.messages import choice, shown, suggestion
+from pytest_mcpeval.targets.base import Request
 
 _DIGITS = 9
 """Scores that agree to so many decimals are equal: sums of floats differ in the last digits."""
+
+
+_TEXTS = ("title", "description")
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_NESTED = ("items", "prefixItems", "anyOf", "oneOf", "allOf", "not", "if", "then", "else")
+_VALUES = ("enum", "const")
+
+
+FIELDS = ("server", "tool", "description", "schema")
+LARGEST_WEIGHT = 100
+
+
+def weight_of(weight: float) -> Fraction:
+    """The weight of a field, exact to hundredths.
+
+    Raises:
+        ValueError: It is negative, too large, or too small to count.
+    """
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= LARGEST_WEIGHT:
+        raise ValueError(f"expected a weight from 0 to {LARGEST_WEIGHT}, found {shown(weight)}")
+    found = Fraction(round(weight * 100), 100)
+    if weight and not found:
+        raise ValueError(f"expected 0 or a weight of 0.01 at least, found {weight!r}")
+    return found
+
+
+def whole_weights(weights: Mapping[str, float]) -> tuple[dict[str, int], int]:
+    """Weights as whole numbers, and what they were multiplied with; fields that weigh nothing are left out.
+
+    Raises:
+        ValueError: No field is read, one is unknown, or its weight is none.
+    """
+    unknown = next((name for name in weights if name not in FIELDS), None)
+    if unknown is not None:
+        hint = suggestion(unknown, FIELDS) if isinstance(unknown, str) else ""
+        raise ValueError(f"{shown(unknown)} is no field of a tool{hint}: expected {choice(FIELDS)}")
+    found = {name: weight_of(weight) for name, weight in weights.items()}
+    if not any(found.values()):
+        raise ValueError("no field of a tool is read: give one a weight above 0")
+    scale = math.lcm(*(weight.denominator for weight in found.values()))
+    return {name: int(weight * scale) for name, weight in found.items() if weight}, scale
+
+
+def words_of(tool: CorpusTool, weights: Mapping[str, int]) -> list[str]:
+    """The words of a tool's fields (``server``, ``tool``, ``description``, ``schema``).
+
+    The words of a field stand there as many times as its weight says.
+    """
+    found: list[str] = []
+    for name, weight in weights.items():
+        text = "\n".join(schema_texts(tool.schema)) if name == "schema" else str(getattr(tool, name))
+        found += words(text) * weight
+    return found
+
+
+def schema_texts(schema: Any) -> Iterator[str]:
+    """What a JSON Schema says in words: names of properties, titles, descriptions, and listed values."""
+    if isinstance(schema, list):
+        for inner in schema:
+            yield from schema_texts(inner)
+    if not isinstance(schema, Mapping):
+        return
+    yield from (schema[key] for key in _TEXTS if isinstance(schema.get(key), str))
+    for key in _VALUES:
+        values = schema.get(key)
+        yield from (
+            value for value in (values if isinstance(values, list) else [values]) if isinstance(value, str)
+        )
+    for key in _NAMED:
+        inner = schema.get(key)
+        if isinstance(inner, Mapping):
+            yield from (name for name in inner if key == "properties")
+            yield from schema_texts(list(inner.values()))
+    for key in _NESTED:
+        yield from schema_texts(schema.get(key))
 
 
 class _Embedded(ABC):
@@ -57,16 +135,16 @@ class _Embedded(ABC):
         with self._lock:
             self._is_open = False
 
-    def search(self, query: str, k: int) -> list[Hit]:
-        """At most ``k`` tools that share a word with the query."""
+    def ask(self, request: Request) -> list[Hit]:
+        """The tools that share a word with the ``query``, at most ``limit``."""
         import numpy as np
 
         self.open()
-        said = words(query)
+        said = words(request["query"])
         if self._is_empty or not said:
             return []
         scores = np.round(self._scores(said), _DIGITS)
-        best = np.argsort(-scores, kind="stable")[:k]
+        best = np.argsort(-scores, kind="stable")[: request["limit"]]
         return [Hit(self._corpus.tools[at].tool_id, float(scores[at])) for at in best if scores[at] > 0]
 
     @abstractmethod
@@ -111,12 +189,8 @@ class Tfidf(_Embedded):
     def _build(self, documents: list[list[str]]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
-        self._vectorizer = TfidfVectorizer(analyzer=_unchanged)
+        self._vectorizer = TfidfVectorizer(analyzer=list)
         self._vectors = self._vectorizer.fit_transform(documents)
 
     def _scores(self, query: list[str]) -> Any:
         return (self._vectors @ self._vectorizer.transform([query]).T).toarray().ravel()
-
-
-def _unchanged(document: list[str]) -> list[str]:
-    return document

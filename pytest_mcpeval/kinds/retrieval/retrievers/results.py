@@ -1,18 +1,20 @@
-"""What a search returned → hits: lists of Python functions and commands, and JSON answers. Pure."""
+"""What a search returned → hits: lists of Python functions, lines of commands, and JSON answers. Pure."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
-from pytest_mcpeval.kinds.retrieval.retrievers.base import Hit
+from pydantic import AfterValidator, Field
+
+from pytest_mcpeval.core.fields import FileModel, Text
 from pytest_mcpeval.loading.messages import shown
-from pytest_mcpeval.servers.json_paths import nodes
+from pytest_mcpeval.servers.json_paths import PathText, nodes
 from pytest_mcpeval.targets.base import AnswerError
 from pytest_mcpeval.targets.values import MISSING, field_of, outline
 
@@ -22,6 +24,14 @@ MOST_HITS = 10_000
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FIELD_PATH = re.compile(r"(?:\w[\w-]*(?:\.\w[\w-]*)*)?")
 _EXPECTED = "expected a list of tool ids, or of (id, score) pairs"
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One tool found. ``score`` is shown to people; the order of hits is the ranking."""
+
+    tool_id: str
+    score: float | None = None
 
 
 def hits_of(returned: Any) -> list[Hit]:
@@ -40,6 +50,20 @@ def hits_of(returned: Any) -> list[Hit]:
     if len(entries) > MOST_HITS:
         raise AnswerError("answer", f"returned more than {MOST_HITS:,} tools")
     return [_hit(rank, entry) for rank, entry in enumerate(entries, 1)]
+
+
+def hits_of_line(answer: Any) -> list[Hit]:
+    """The hits in a line that a program wrote: ``{"results": […]}`` or the bare list.
+
+    Raises:
+        AnswerError: There is no list in it, or it is no ranked list.
+    """
+    if isinstance(answer, Mapping):
+        if "results" not in answer:
+            keys = ", ".join(map(shown, list(answer)[:8])) or "no keys"
+            raise AnswerError("answer", f'expected a line with "results", found one with {keys}')
+        answer = answer["results"]
+    return hits_of(answer)
 
 
 def _hit(rank: int, entry: Any) -> Hit:
@@ -74,28 +98,55 @@ def _described(value: Any) -> str:
     )
 
 
-@dataclass(frozen=True)
-class AnswerMap:
-    """Where the tools are in a JSON answer.
+def template_problem(template: str) -> str | None:
+    """What is wrong with the template of a tool id, or None."""
+    paths = _PLACEHOLDER.findall(template)
+    rest = _PLACEHOLDER.sub("", template)
+    if "{" in rest or "}" in rest:
+        return f"{shown(template)} has a brace without its partner"
+    if not paths:
+        return f"{shown(template)} names no field, so every tool would have the same id: use {{name}}"
+    wrong = next((path for path in paths if not _FIELD_PATH.fullmatch(path)), None)
+    return None if wrong is None else f"{shown(template)}: {shown(wrong)} is not the name of a field"
 
-    ``result`` is the JSONPath of the list; one that ends in ``[*]`` means the same list. ``tool_id`` is a
-    template such as ``{server}:{tool.name}``, filled from the fields of an entry (``{}``: the entry itself,
-    which is a text); without it an entry is a text, or a mapping with ``tool_id``. ``score`` is a field.
-    ``names`` maps ids as the target writes them (``git__log``) to those of the corpus; others stay.
-    """
 
-    result: str
-    tool_id: str | None = None
-    score: str | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
+def _valid_template(template: str) -> str:
+    if problem := template_problem(template):
+        raise ValueError(problem)
+    return template
 
-    def hits(self, answer: Any) -> list[Hit]:
+
+class AnswerModel(FileModel):
+    """Where the tools are in a JSON answer."""
+
+    result: PathText = Field(description="JSONPath of the list of tools found, such as $.tools")
+    tool_id: Annotated[Text, AfterValidator(_valid_template)] | None = Field(
+        default=None,
+        description="template of a tool's id from the fields of its entry, such as {server}:{tool.name}; "
+        "{} stands for an entry that is a text",
+    )
+    score: Text | None = Field(default=None, description="field of an entry that holds its score")
+    separator: Text | None = Field(
+        default=None,
+        description="what stands between server and tool in ids instead of the colon, such as __",
+    )
+
+    def hits(self, answer: Any, names: Mapping[str, str]) -> list[Hit]:
         """The hits in an answer, in its order. A list that is null is empty, as Go writes it.
+
+        A path that ends in ``[*]`` means the same list. Without ``tool_id``, an entry is a text, or a mapping
+        with that field. ``names`` maps ids as the target writes them (``git__log``) to those of the corpus;
+        others stay.
 
         Raises:
             AnswerError: There is no list at the path, or an entry lacks what makes its id.
         """
-        return [Hit(self._id(place, entry), self._score(entry)) for place, entry in self._entries(answer)]
+        hits = []
+        for place, entry in self._entries(answer):
+            tool_id = self._id(place, entry)
+            score = MISSING if self.score is None else field_of(entry, self.score)
+            hits.append(Hit(names.get(tool_id, tool_id), None if score is MISSING else number_of(score)))
+        return hits
 
     def _entries(self, answer: Any) -> Iterator[tuple[str, Any]]:
         path = self.result.removesuffix("[*]")
@@ -120,21 +171,4 @@ class AnswerMap:
             problem = "is missing" if found is MISSING else f"is {outline(found)}"
             raise AnswerError("answer", f"{place} in the answer: {what} {problem}, expected a text")
 
-        found = _PLACEHOLDER.sub(value, template)
-        return self.names.get(found, found)
-
-    def _score(self, entry: Any) -> float | None:
-        found = None if self.score is None else field_of(entry, self.score)
-        return None if found is MISSING else number_of(found)
-
-
-def template_problem(template: str) -> str | None:
-    """What is wrong with the template of a tool id, or None."""
-    paths = _PLACEHOLDER.findall(template)
-    rest = _PLACEHOLDER.sub("", template)
-    if "{" in rest or "}" in rest:
-        return f"{shown(template)} has a brace without its partner"
-    if not paths:
-        return f"{shown(template)} names no field, so every tool would have the same id: use {{name}}"
-    wrong = next((path for path in paths if not _FIELD_PATH.fullmatch(path)), None)
-    return None if wrong is None else f"{shown(template)}: {shown(wrong)} is not the name of a field"
+        return _PLACEHOLDER.sub(value, template)

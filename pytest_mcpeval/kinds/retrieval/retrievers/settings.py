@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from pytest_mcpeval.core.fields import FileModel, Text, Whole
-from pytest_mcpeval.kinds.retrieval.retrievers.results import template_problem
-from pytest_mcpeval.kinds.retrieval.retrievers.texts import LARGEST_WEIGHT, weight_of
-from pytest_mcpeval.servers.json_paths import PathText
+from pytest_mcpeval.core.fields import FileModel, Whole
+from pytest_mcpeval.kinds.retrieval.retrievers.embedded import LARGEST_WEIGHT, weight_of
+from pytest_mcpeval.kinds.retrieval.retrievers.results import AnswerModel
 from pytest_mcpeval.targets.settings import (
     WAYS,
     Arguments,
@@ -74,27 +73,6 @@ class TfidfModel(TextFieldsModel):
     """``tfidf:``, embedded: cosine similarity of TF-IDF vectors."""
 
 
-def _valid_template(template: str) -> str:
-    if problem := template_problem(template):
-        raise ValueError(problem)
-    return template
-
-
-class AnswerModel(FileModel):
-    """Where the tools are in a JSON answer."""
-
-    result: PathText = Field(description="JSONPath of the list of tools found, such as $.tools")
-    tool_id: Annotated[Text, AfterValidator(_valid_template)] | None = Field(
-        None,
-        description="template of a tool's id from the fields of its entry, such as {server}:{tool.name}; "
-        "{} stands for an entry that is a text",
-    )
-    score: Text | None = Field(None, description="field of an entry that holds its score")
-    separator: Text | None = Field(
-        None, description="what stands between server and tool in ids instead of the colon, such as __"
-    )
-
-
 class McpModel(AnswerModel, ToolModel):
     """``mcp:``, a search tool of a named server."""
 
@@ -124,7 +102,6 @@ class RetrieverModel(TargetModel):
     """Exactly one way to search, with its options."""
 
     role: ClassVar[str] = "retriever"
-    answers_need_id: ClassVar[bool] = True
     ways: ClassVar[tuple[str, ...]] = (*_EMBEDDED, *WAYS)
 
     bm25: Bm25Model | None = None
@@ -133,13 +110,12 @@ class RetrieverModel(TargetModel):
     http: HttpModel | None = None
 
 
-def _in_full(value: Any) -> Any:
-    return in_full(value, RetrieverModel.role, RetrieverModel.ways, _EMBEDDED)
-
-
 RetrieverSetting = Annotated[
     RetrieverModel,
-    BeforeValidator(_in_full, json_schema_input_type=str | RetrieverModel),
+    BeforeValidator(
+        lambda value: in_full(value, RetrieverModel.role, RetrieverModel.ways, _EMBEDDED),
+        json_schema_input_type=str | RetrieverModel,
+    ),
     Whole(),
 ]
 

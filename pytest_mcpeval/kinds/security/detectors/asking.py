@@ -1,63 +1,144 @@
-"""Entries put to detectors: one by one, or all of an item at once; and verdicts that were recorded."""
+"""Settings → detector, and entries put to it, one by one or all of an item at once; recorded verdicts."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
-from pytest_mcpeval.kinds.security.detectors.base import Detected, Detector
+from pytest_mcpeval.kinds.security.detectors.settings import ENTRY_FIELDS, DetectorModel
 from pytest_mcpeval.kinds.security.spec import Entry
-from pytest_mcpeval.kinds.security.verdicts import verdict_of
-from pytest_mcpeval.targets.base import AnswerError
+from pytest_mcpeval.kinds.security.verdicts import Verdict, verdict_of, verdicts_of
+from pytest_mcpeval.targets.base import AnswerError, Codec, Request, Target
+from pytest_mcpeval.targets.making import Surroundings, make_target
+from pytest_mcpeval.targets.threads import DaemonThreads, Late
 
 
-def ask(detector: Detector, entries: Sequence[Entry]) -> list[Detected]:
-    """What a detector answers to entries; without lists, to exactly one. A failure is in the answer."""
-    started = time.perf_counter()
-    try:
-        # Copies: what a detector does to an entry must not reach the next one.
-        found = detector.detect([deepcopy(dict(entry.seen)) for entry in entries])
-    except AnswerError as error:
-        found = [error] * len(entries)
-    seconds = (time.perf_counter() - started) / len(entries)
-    return [
-        Detected(error=one, seconds=seconds)
-        if isinstance(one, AnswerError)
-        else Detected(verdict=one, seconds=seconds)
-        for one in found
-    ]
+@dataclass(frozen=True)
+class Detected:
+    """A detector's answer to one entry: a verdict, or why there is none. ``seconds`` is how long it took."""
+
+    verdict: Verdict | None = None
+    error: AnswerError | None = None
+    seconds: float = 0.0
 
 
-class Answers:
-    """Answers of one detector of a suite, entry by entry, each time anew.
+def make_detector(model: DetectorModel, around: Surroundings) -> Detector:
+    """The detector that settings describe, not opened yet. Recorded verdicts are no detector to be asked.
 
-    A detector that takes lists is asked about all entries of an item at once: the answers to the others wait
-    until their turn comes.
+    Raises:
+        TargetStartError: It needs a server or a fixture that there is not.
+    """
+    if model.heuristics is not None:
+        return Detector(model, Heuristics(model.heuristics.without, around.timeout))
+    if model.takes_lists:
+        codec = Codec("detector", "detect", "entries", lambda asked: (asked["entries"],), list)
+    else:
+        answer = model.mcp or model.http
+        read: Callable[[Any], Verdict] = verdict_of if answer is None else answer.verdict
+        codec = Codec("detector", "detect", "entry", lambda asked: (dict(asked),), read)
+    return Detector(model, make_target(model, codec, around))
+
+
+def request_of(model: DetectorModel, seen: Mapping[str, Any]) -> Request:
+    """What the target of a detector is given of an entry: of `Entry.seen`, which names neither label nor id.
+
+    A function or a program gets it as it is. For the placeholders of a tool or a URL there is every field,
+    null where the entry has none, and ``entry``.
+    """
+    if model.mcp is None and model.http is None:
+        return seen
+    return {**dict.fromkeys(ENTRY_FIELDS), **seen, "entry": seen}
+
+
+class Detector:
+    """The system under test: says of a tool description whether it is an attack.
+
+    One that takes lists is asked about all entries of an item at once: the answers to the others wait until
+    their turn comes.
     """
 
-    def __init__(self, detector: Detector) -> None:
-        self.detector = detector
+    def __init__(self, model: DetectorModel, target: Target) -> None:
+        self.target = target
+        self._model = model
         self._lock = threading.Lock()
         self._waiting: defaultdict[str, deque[Detected]] = defaultdict(deque)
 
     def answer(self, entry: Entry, together: Iterable[Entry]) -> Detected:
-        """The answer to an entry; ``together`` are all entries of its item, in their order."""
-        if not self.detector.takes_lists:
-            return ask(self.detector, [entry])[0]
+        """The answer to an entry, each time anew; ``together`` are all entries of its item, in order."""
+        if not self._model.takes_lists:
+            return self.ask([entry])[0]
         with self._lock:
             if not self._waiting[entry.id]:
                 entries = list(together)
-                for other, found in zip(entries, ask(self.detector, entries), strict=True):
+                for other, found in zip(entries, self.ask(entries), strict=True):
                     self._waiting[other.id].append(found)
             return self._waiting[entry.id].popleft()
 
+    def ask(self, entries: Sequence[Entry]) -> list[Detected]:
+        """The answers to some entries; without lists, to exactly one. A failure is in the answer."""
+        started = time.perf_counter()
+        # Copies: what a detector does to an entry must not reach the next one.
+        seen = [deepcopy(dict(entry.seen)) for entry in entries]
+        found: Sequence[Verdict | AnswerError]
+        try:
+            if self._model.takes_lists:
+                found = verdicts_of(self.target.ask({"entries": seen}), len(seen))
+            else:
+                (one,) = seen
+                found = [self.target.ask(request_of(self._model, one))]
+        except AnswerError as error:
+            found = [error] * len(entries)
+        seconds = (time.perf_counter() - started) / len(entries)
+        return [
+            Detected(error=one, seconds=seconds)
+            if isinstance(one, AnswerError)
+            else Detected(verdict=one, seconds=seconds)
+            for one in found
+        ]
+
     def close(self) -> None:
-        """Close the detector."""
-        self.detector.close()
+        """Close the target."""
+        self.target.close()
+
+
+class Heuristics:
+    """The embedded reference detector. ``without`` are rules to leave out; ``timeout`` is for each entry."""
+
+    def __init__(self, without: Sequence[str], timeout: float) -> None:
+        self._without = frozenset(without)
+        self._timeout = timeout
+        self._threads = DaemonThreads("mcpeval-heuristics")
+
+    @property
+    def name(self) -> str:
+        """``heuristics``."""
+        left_out = f" without {', '.join(sorted(self._without))}" if self._without else ""
+        return f"heuristics{left_out}"
+
+    def open(self) -> None:
+        """There is nothing to open."""
+
+    def ask(self, request: Request) -> Verdict:
+        """The verdict on an entry.
+
+        Raises:
+            AnswerError: It took too long.
+        """
+        from pytest_mcpeval.kinds.security.detectors.heuristics import detect
+
+        try:
+            return self._threads.call(lambda: detect(request, self._without), self._timeout)
+        except Late:
+            raise AnswerError("timeout", f"no answer within {self._timeout:g} s") from None
+
+    def close(self) -> None:
+        """End its thread."""
+        self._threads.close()
 
 
 class RecordedAnswers:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pytest_mcpeval.core.fields import FileModel, FilePath, RelativePath, Text, Whole
+from pytest_mcpeval.kinds.security.verdicts import VerdictFields
 from pytest_mcpeval.loading.schema import Expected
-from pytest_mcpeval.servers.json_paths import PathText
 from pytest_mcpeval.targets.settings import WAYS, Arguments, TargetModel, ToolModel, UrlModel, in_full, sound
 
 _EMBEDDED = ("heuristics",)
 
-FieldPath = Annotated[str, StringConstraints(pattern=r"^\w[\w-]*(\.\w[\w-]*)*$")]
 VerdictFiles = Annotated[
     FilePath | Annotated[list[FilePath], Field(min_length=1)],
     Expected("a file of recorded verdicts, or a list of them, one for each run"),
@@ -41,18 +40,6 @@ class HeuristicsModel(FileModel):
                 hint = suggestion(name, RULES)
                 raise ValueError(f"{shown(name)} is no rule{hint}: expected {choice(RULES)}")
         return self
-
-
-class VerdictFields(FileModel):
-    """Where the verdict is in a JSON answer."""
-
-    result: PathText = Field("$", description="JSONPath of the verdict")
-    flagged: FieldPath = Field(
-        "flagged", description="field that is true, a number other than 0, or a list that is not empty"
-    )
-    score: FieldPath = Field("score", description="field that holds a score")
-    severity: FieldPath = Field("severity", description="field that holds a severity")
-    detections: FieldPath = Field("detections", description="field that holds a list of detections")
 
 
 def _speaks_of_the_entry(template: Any, setting: str) -> None:
@@ -97,8 +84,6 @@ class DetectorModel(TargetModel):
 
     role: ClassVar[str] = "detector"
     ways: ClassVar[tuple[str, ...]] = (*_EMBEDDED, "verdicts", *WAYS)
-    # A verdict that slipped by one entry looks like any other.
-    answers_need_id: ClassVar[bool] = True
 
     heuristics: HeuristicsModel | None = None
     verdicts: Annotated[VerdictFiles | None, RelativePath()] = None

@@ -19,8 +19,8 @@ from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.modules import ImportProblem
 from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, launch
 from pytest_mcpeval.servers.variables import expanded
-from pytest_mcpeval.targets.base import AnswerError, Request, Target
-from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, Signature, described
+from pytest_mcpeval.targets.base import AnswerError, Codec, Request, Target
+from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, described
 from pytest_mcpeval.targets.threads import EventLoop, Late
 from pytest_mcpeval.text.redact import redactor
 from pytest_mcpeval.text.visible import shortened
@@ -158,10 +158,10 @@ def _command(words: list[str], model: CriticModel, request: CriticRequest) -> st
 def _function(model: CriticModel, request: CriticRequest, fixtures: Mapping[str, Any]) -> str:
     target: Target
     if model.fixture is not None:
-        target = FixtureTarget(SIGNATURE, model.fixture, fixtures[model.fixture], model.timeout)
+        target = FixtureTarget(CODEC, model.fixture, fixtures[model.fixture], model.timeout)
     else:
         assert model.python is not None, "the settings have one way"
-        target = PythonTarget(SIGNATURE, model.python, Path(model.directory), model.timeout)
+        target = PythonTarget(CODEC, model.python, Path(model.directory), model.timeout)
     try:
         target.open()
         found = target.ask({"prompt": f"{INSTRUCTIONS}\n{request.prompt}"})
@@ -182,7 +182,7 @@ def _text(found: Any) -> str:
     return found
 
 
-SIGNATURE = Signature("critic", "review", "prompt", _arguments, _text)
+CODEC = Codec("critic", "review", "prompt", _arguments, _text)
 
 
 def _language_model(model: CriticModel, request: CriticRequest) -> str:

@@ -11,8 +11,8 @@ from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.core.sample import Check, to_json
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
-from pytest_mcpeval.targets.base import AnswerError, Request, TargetStartError
-from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, Signature
+from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
+from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ def run_agent(model: AgentModel, task: str, toolbox: Toolbox, fixtures: Mapping[
 def _target(model: AgentModel, toolbox: Toolbox, fixtures: Mapping[str, Any]) -> PythonTarget | FixtureTarget:
     seconds = max(0.1, toolbox.seconds_left)
     if model.python is not None:
-        return PythonTarget(SIGNATURE, model.python, Path(model.directory), seconds)
+        return PythonTarget(CODEC, model.python, Path(model.directory), seconds)
     assert model.fixture is not None
     if model.fixture not in fixtures:
         reason = "a pytest fixture has a value in a test only"
         raise TargetStartError("agent", f"fixture:{model.fixture}", reason)
-    return FixtureTarget(SIGNATURE, model.fixture, fixtures[model.fixture], seconds)
+    return FixtureTarget(CODEC, model.fixture, fixtures[model.fixture], seconds)
 
 
 def _arguments(request: Request) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ def _answer(returned: Any) -> str:
         raise AnswerError("answer", f"returned {kind}, expected a text, JSON data or nothing") from None
 
 
-SIGNATURE = Signature("agent", "run", "task, toolbox", _arguments, _answer)
+CODEC = Codec("agent", "run", "task, toolbox", _arguments, _answer)
 
 
 def _run_function(target: PythonTarget | FixtureTarget, task: str, toolbox: Toolbox) -> Account:
