@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.asking import NotAsked
 from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.proof import Proof
-    from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
-    from pytest_mcpeval.kinds.security.spec import SecuritySuite
+    from pytest_mcpeval.core.kind import Suite
+    from pytest_mcpeval.core.proof import AskTwice
     from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
@@ -50,91 +51,110 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     return parser
 
 
+class NotAsked(Exception):  # noqa: N818 (an outcome of asking)
+    """A target did not answer every case; the text is for people."""
+
+
 def run(options: argparse.Namespace) -> int:
-    """Spoil the searches; prints one line for each proof."""
+    """Spoil searches and detectors; prints one line for each proof."""
+    from pytest_mcpeval.kinds.retrieval import selftest as of_retrieval
     from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
+    from pytest_mcpeval.kinds.security import selftest as of_security
     from pytest_mcpeval.kinds.security.spec import SecuritySuite
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.text.visible import visible
 
+    def refused(message: str, code: int) -> int:
+        print(visible(f"{options.prog}: {message}"), file=sys.stderr)
+        return code
+
     root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
     runtime = runtime_at(root)
     paths = options.paths or [str(directory) for directory in runtime.settings.datasets]
-    missing = [path for path in paths if not Path(path).exists()]
-    if missing:
-        print(f"{options.prog}: no such file: {visible(', '.join(missing))}", file=sys.stderr)
-        return 2
+    if missing := [path for path in paths if not Path(path).exists()]:
+        return refused(f"no such file: {', '.join(missing)}", 2)
     files = [file for path in paths for file in _files(Path(path), runtime)]
     if not files:
-        message = f"{options.prog}: no golden set and no labelled corpus in {', '.join(paths)}"
-        print(visible(message), file=sys.stderr)
-        return 2
+        return refused(f"no golden set and no labelled corpus in {', '.join(paths)}", 2)
     failed = 0
     for path in files:
         try:
             suite = runtime.suite(path.absolute())
+            if isinstance(suite, RetrievalSuite):
+                found = of_retrieval.proofs_of(suite, _asker(suite, root))
+            elif isinstance(suite, SecuritySuite):
+                found = of_security.proofs_of(suite, _asker(suite, root))
+            else:
+                return refused(f"{path} is no golden set and no labelled corpus", 2)
         except DataFileError as error:
             print(runtime.described(error), file=sys.stderr)
             return 1
-        if not isinstance(suite, RetrievalSuite | SecuritySuite):
-            message = f"{options.prog}: {path} is no golden set and no labelled corpus"
-            print(visible(message), file=sys.stderr)
-            return 2
-        try:
-            failed += _proven(suite, root)
         except NotAsked as error:
-            print(f"{options.prog}: {visible(str(error))}", file=sys.stderr)
-            return 1
+            return refused(str(error), 1)
+        for headline, proofs in found.items():
+            print(visible(f"{shown(suite.path)} ({headline})"))
+            for proof in proofs:
+                print(visible(f"  {MARKS[proof.holds]} {proof.name}: {proof.message}"))
+            failed += sum(proof.holds is False for proof in proofs)
     return 1 if failed else 0
 
 
-def _files(path: Path, runtime: Runtime) -> list[Path]:
+def _files(path: Path, runtime: Runtime) -> Iterator[Path]:
     """The file itself, or the golden sets and corpora below a directory, and files that cannot be read."""
     from pytest_mcpeval.cli.validate import data_files
     from pytest_mcpeval.config.project_file import PROJECT_FILE_NAME
-
-    if path.is_file():
-        return [path]
-    found = (file for file in data_files(path, runtime) if file.name != PROJECT_FILE_NAME)
-    return [file for file in found if _may_be_spoilt(file, runtime)]
-
-
-def _may_be_spoilt(file: Path, runtime: Runtime) -> bool:
     from pytest_mcpeval.core.baseline import is_baseline
     from pytest_mcpeval.core.detect import detect_kind
     from pytest_mcpeval.loading import DataFileError, load
 
-    try:
-        document = load(file)
-    except DataFileError:
-        # Told when its turn comes.
-        return True
-    if is_baseline(document.data):
-        return False
-    try:
-        kind, shape = detect_kind(document, runtime.kinds.declarations)
-    except DataFileError:
-        return False
-    return shape == "suite" and kind in ("retrieval", "security")
+    if path.is_file():
+        yield path
+        return
+    for file in data_files(path, runtime):
+        if file.name == PROJECT_FILE_NAME:
+            continue
+        try:
+            document = load(file)
+        except DataFileError:
+            # Its problems are printed when its turn comes.
+            yield file
+            continue
+        try:
+            kind, shape = detect_kind(document, runtime.kinds.declarations)
+        except DataFileError:
+            continue
+        if shape == "suite" and kind in ("retrieval", "security") and not is_baseline(document.data):
+            yield file
 
 
-def _proven(suite: RetrievalSuite | SecuritySuite, root: Path) -> int:
-    """Print the proofs of a file; the number of those that do not hold."""
-    from pytest_mcpeval.text.visible import visible
+def _asker(suite: Suite[Any], root: Path) -> AskTwice:
+    """Asks cases of a suite several times, by a run of pytest: only there are fixtures.
 
-    failed = 0
-    for headline, proofs in _proofs(suite, root).items():
-        print(visible(f"{shown(suite.path)} ({headline})"))
-        for proof in proofs:
-            print(visible(f"  {MARKS[proof.holds]} {proof.name}: {proof.message}"))
-        failed += sum(proof.holds is False for proof in proofs)
-    return failed
+    Raises:
+        NotAsked: Cases are without an answer.
+    """
 
+    def ask_twice(wanted: Sequence[str], noun: str, runs: int) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        with tempfile.TemporaryDirectory() as directory:
+            options = ["--mcpeval", f"--mcpeval-report={directory}", f"--rootdir={root}"]
+            options += ["--mcpeval-runs", str(runs), "-p", "no:cacheprovider", "-q", str(suite.path)]
+            done = subprocess.run(
+                [sys.executable, "-m", "pytest", *options],
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+            )
+            report = Path(directory, "report.json")
+            found = json.loads(report.read_text("utf-8")) if report.is_file() else {"suites": {}}
+        cases = found["suites"].get(suite.key, {}).get("cases", [])
+        asked = {
+            case["id"]: [run["measured"] for run in case["runs"]]
+            for case in cases
+            if case["outcome"] != "error" and "runs" in case
+        }
+        if not asked.keys() >= set(wanted):
+            raise NotAsked(f"{len(asked)} of {len(wanted)} {noun} were answered:\n{done.stdout}")
+        return asked
 
-def _proofs(suite: RetrievalSuite | SecuritySuite, root: Path) -> Mapping[str, Sequence[Proof]]:
-    from pytest_mcpeval.cli import selftest_retrieval, selftest_security
-    from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
-
-    if isinstance(suite, RetrievalSuite):
-        return selftest_retrieval.proofs_of(suite, root)
-    return selftest_security.proofs_of(suite, root)
+    return ask_twice

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -12,3 +14,7 @@ class Proof:
     name: str
     holds: bool | None
     message: str
+
+
+AskTwice = Callable[[Sequence[str], str, int], Mapping[str, Sequence[Mapping[str, Any]]]]
+"""The ids of cases, what they are called (``queries``), and how many runs → id → what each run measured."""
