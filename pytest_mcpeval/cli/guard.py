@@ -12,7 +12,6 @@ from pytest_mcpeval.cli.project import root_directory, runtime_at
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard
     from pytest_mcpeval.kinds.session.spec import SessionSuite
-    from pytest_mcpeval.kinds.session.toolbox import Toolbox
     from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
@@ -100,10 +99,19 @@ def _guard(suite: SessionSuite, options: argparse.Namespace, runtime: Runtime) -
 def _serve(guard: Guard, scenario: str, runtime: Runtime) -> int:
     from pytest_mcpeval.kinds.session.guard_server import serve_stdio
     from pytest_mcpeval.kinds.session.toolbox import Toolbox
+    from pytest_mcpeval.loading import DataFileError
 
     toolbox = Toolbox(guard, scenario)
-    if problem := _not_begun(toolbox):
-        print(problem, file=sys.stderr)
+    try:
+        ended = toolbox.abort_reason
+    except DataFileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if ended is not None:
+        remedy = "name another file with --transcript, or another scenario with --scenario"
+        print(
+            f"{guard.transcript.path}: the scenario {scenario} is over ({ended}): {remedy}", file=sys.stderr
+        )
         return 1
     try:
         serve_stdio(toolbox)
@@ -111,18 +119,3 @@ def _serve(guard: Guard, scenario: str, runtime: Runtime) -> int:
         toolbox.close()
         runtime.close()
     return 0
-
-
-def _not_begun(toolbox: Toolbox) -> str:
-    """Why an existing transcript cannot be continued, or an empty text."""
-    from pytest_mcpeval.loading import DataFileError
-
-    path = toolbox.transcript_path
-    try:
-        ended = toolbox.abort_reason
-    except DataFileError as error:
-        return str(error)
-    if ended is None:
-        return ""
-    remedy = "name another file with --transcript, or another scenario with --scenario"
-    return f"{path}: the scenario {toolbox.scenario_id} is over ({ended}): {remedy}"

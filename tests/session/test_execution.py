@@ -123,8 +123,8 @@ def test_the_toolbox_has_no_way_past_the_guard(tmp_path: Path) -> None:
         public = {name for name in dir(toolbox) if not name.startswith("_")}
     assert public == {
         "abort_reason", "call", "call_count", "call_now", "call_verbatim", "calls_left", "close",
-        "lines_of", "now", "recorded", "report", "scenario_id", "seconds_left", "told", "tools",
-        "transcript_path", "trip_wallclock", "tripped_at",
+        "lines_of", "now", "recorded", "report", "scenario_id", "seconds_left", "tools",
+        "trip_wallclock", "tripped_at",
     }  # fmt: skip
 
 

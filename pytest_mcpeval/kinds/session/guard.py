@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.session.records import (
     MCP_PREFIX,
     NOT_DISPATCHED,
     WALLCLOCK_ABORT,
+    AbortReason,
+    ArgumentSource,
     Budget,
     ServerScope,
+    is_reserved,
     mcp_tool,
+    server_of,
     timestamp,
 )
+from pytest_mcpeval.kinds.session.redaction import args_summary, digest, redacted
 from pytest_mcpeval.kinds.session.transcript import Entries, Transcript, call_count, wallclock_entry
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
+from pytest_mcpeval.text.redact import redactor
+from pytest_mcpeval.text.visible import shortened
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
     from pytest_mcpeval.servers.tools import Tool
 
+_LONGEST_NAME = 160
+_LONGEST_JUSTIFICATION = 2_000
+_HOUSEKEEPING = ("read", "write", "edit")
+_PATH_ARGUMENTS = ("file_path", "path", "notebook_path")
 
 Connect = Callable[["ServerDefinition"], "Connection"]
 """Opens the connection to a server, or finds it; raises `ServerStartError` or `ServerConfigError`."""
@@ -37,6 +50,16 @@ CountListener = Callable[[str, int], None]
 def utc_now() -> datetime:
     """The present moment."""
     return datetime.now(UTC)
+
+
+def calls_left(budget: Budget, entries: Entries, scenario_id: str) -> int:
+    """The calls a scenario may still make. A call in flight has been counted."""
+    return max(0, budget.calls_per_scenario - call_count(entries, scenario_id))
+
+
+def seconds_left(budget: Budget, now: datetime) -> float:
+    """The time until the session is over; negative afterwards."""
+    return budget.wallclock_minutes * 60 - (now - budget.session_started).total_seconds()
 
 
 @dataclass(frozen=True)
@@ -82,7 +105,7 @@ class Guard:
         self.transcript = transcript
         self.budget = budget
         self.clock = clock
-        self.digest_key = secrets.token_bytes(32)
+        self._digest_key = secrets.token_bytes(32)
         self._servers = dict(servers)
         self._scopes = _by_server(servers, scopes)
         self._connect = connect
@@ -123,13 +146,11 @@ class Guard:
 
     def target(self, name: str) -> CallTarget:
         """Where a call of ``mcp__<server>__<tool>`` goes; of servers that fit, the longest name is meant."""
-        fitting = [server for server in self._scopes if name.startswith(mcp_tool(server, ""))]
-        if not fitting:
-            server, _, tool = name.removeprefix(MCP_PREFIX).partition("__")
-            return CallTarget(server, tool)
-        server = max(fitting, key=len)
-        tool = name.removeprefix(mcp_tool(server, ""))
-        scope = self._scopes[server]
+        server = server_of(name, self._scopes)
+        if not server:
+            unknown, _, tool = name.removeprefix(MCP_PREFIX).partition("__")
+            return CallTarget(unknown, tool)
+        tool, scope = name.removeprefix(mcp_tool(server, "")), self._scopes[server]
         tools: Sequence[Tool] = () if scope.disposition == "skip" else self._tools_of(server)
         return CallTarget(server, tool, scope, next((found for found in tools if found.name == tool), None))
 
@@ -165,10 +186,74 @@ class Guard:
                     abort_reason="wallclock",
                 )
 
-    def counted(self, scenario_id: str) -> None:
-        """Tell whoever wants to know how many calls a scenario has made."""
+    def write_call(
+        self,
+        scenario_id: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        is_mcp: bool,
+        justification: str | None = None,
+        sources: tuple[ArgumentSource, ...] = (),
+    ) -> str:
+        """Write the line of a call that is about to be made; it counts from now on. Returns its id.
+
+        Raises:
+            ValueError: The name is one that only the guard may write.
+        """
+        name = written_name(tool)
+        if is_reserved(name):
+            raise ValueError(f"{name!r} is reserved: names such as __name__ stand for what is no call")
+        entry = self.transcript.append(
+            scenario_id,
+            ts=self.now(),
+            tool=name,
+            is_mcp=is_mcp,
+            args_summary=args_summary(redactor.data(arguments)),
+            justification=justification and shortened(redacted(justification), _LONGEST_JUSTIFICATION),
+            args_digest=digest(arguments, tool, self._digest_key),
+            argument_sources=sources,
+        )
         if self._on_count is not None:
             self._on_count(scenario_id, call_count(self.transcript.entries(), scenario_id))
+        return entry.id
+
+    def write_refusal(
+        self,
+        scenario_id: str,
+        kind: str,
+        reason: str,
+        ended: AbortReason | None,
+        tool: str,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        """Write the line of a call that is not made; ``kind`` is one of the `SYNTHETIC_TOOLS`."""
+        self.transcript.append(
+            scenario_id,
+            ts=self.now(),
+            tool=kind,
+            is_mcp=False,
+            args_summary=args_summary(redactor.data(arguments)),
+            result_shape=NOT_DISPATCHED,
+            justification=shortened(redacted(reason), _LONGEST_JUSTIFICATION),
+            blocked_tool=written_name(tool),
+            abort_reason=ended,
+        )
+
+    def is_housekeeping(self, tool: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether a tool reads or writes the evaluation's own files: no work of the scenario, so no line."""
+        if tool.lower() not in _HOUSEKEEPING:
+            return False
+        path = next((arguments[name] for name in _PATH_ARGUMENTS if name in arguments), None)
+        if not isinstance(path, str) or "\0" in path:
+            return False
+        folder = os.path.realpath(self.transcript.path.parent)
+        return Path(os.path.realpath(path)).is_relative_to(folder)
+
+
+def written_name(tool: str) -> str:
+    """The name of a tool as it stands in the transcript."""
+    return shortened(redacted(tool), _LONGEST_NAME)
 
 
 def _by_server(
@@ -182,13 +267,3 @@ def _by_server(
     if missing := [name for name in servers if name not in found]:
         raise ValueError(f"no disposition for server {missing[0]!r}: give it read_only, sandboxed or skip")
     return {name: found[name] for name in servers}
-
-
-def calls_left(budget: Budget, entries: Entries, scenario_id: str) -> int:
-    """The calls a scenario may still make. A call in flight has been counted."""
-    return max(0, budget.calls_per_scenario - call_count(entries, scenario_id))
-
-
-def seconds_left(budget: Budget, now: datetime) -> float:
-    """The time until the session is over; negative afterwards."""
-    return budget.wallclock_minutes * 60 - (now - budget.session_started).total_seconds()

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_mcpeval.servers.definitions import is_secret_name
+from pytest_mcpeval.text.redact import redactor
 from pytest_mcpeval.text.visible import shortened, visible
 
 MOST_FIELDS = 8
@@ -86,6 +87,20 @@ def redacted_text(text: str) -> str:
     for pattern, replacement in _VALUES:
         text = pattern.sub(replacement, text)
     return visible(text)
+
+
+def redacted(text: str) -> str:
+    """The text as it may be written down: without the secrets of this run, and what looks like one."""
+    return redacted_text(redactor.text(text))
+
+
+def redacted_data(data: Any) -> Any:
+    """JSON data with every text in it `redacted`."""
+    if isinstance(data, str):
+        return redacted(data)
+    if isinstance(data, Mapping):
+        return {key: redacted_data(value) for key, value in data.items()}
+    return [redacted_data(value) for value in data] if isinstance(data, (list, tuple)) else data
 
 
 def is_private_name(name: str) -> bool:

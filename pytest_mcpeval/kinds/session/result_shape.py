@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_mcpeval.kinds.session.redaction import is_private_name, redacted_text
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.servers.json_paths import json_answer, parse_json
+from pytest_mcpeval.servers.json_paths import json_answer, unwrapped
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.text.visible import shortened
 
@@ -36,23 +36,10 @@ def result_shape(response: Response) -> str:
     if response.is_error:
         return f"error:{error_class(response)}"
     try:
-        return shape_of(_unwrapped(json_answer(response), response))
+        answer = json_answer(response)
     except ValueError:
         return _text_shape(response)
-
-
-def _unwrapped(answer: Any, response: Response) -> Any:
-    """What a tool returned, without the object that Python servers put around what is none.
-
-    A tool that returns ``{"result": …}`` itself has it in its text as well.
-    """
-    if not isinstance(answer, Mapping) or list(answer) != ["result"]:
-        return answer
-    try:
-        is_own = parse_json(response.text) == answer
-    except ValueError:
-        is_own = False
-    return answer if is_own else answer["result"]
+    return shape_of(answer if answer is not response.structured else unwrapped(response))
 
 
 def failure_shape(error: BaseException) -> str:
@@ -149,6 +136,23 @@ def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "null" if value is None else "number"
+
+
+def values_of(response: Response) -> Any:
+    """What an answer holds: its JSON data, or the words of its text."""
+    try:
+        return json_answer(response)
+    except ValueError:
+        return response.text.split()
+
+
+def size_of(response: Response) -> int:
+    """The bytes of an answer: its text in UTF-8, or else its structured content, and everything else."""
+    others = sum(block.size for block in response.blocks if block.type not in ("text", "resource_link"))
+    text = response.text
+    if not text and response.structured is not None:
+        text = json.dumps(response.structured, ensure_ascii=False, default=str)
+    return len(text.encode("utf-8", "surrogatepass")) + others
 
 
 def error_class(response: Response) -> str:

@@ -12,7 +12,7 @@ from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.kinds.session.records import Budget, TranscriptEntry
-from pytest_mcpeval.kinds.session.redaction import redacted_text
+from pytest_mcpeval.kinds.session.redaction import redacted, redacted_data
 from pytest_mcpeval.kinds.session.scoping import initial_state, limited, scoped
 from pytest_mcpeval.kinds.session.spec import PlannedScenario, SessionSuite
 from pytest_mcpeval.kinds.session.state import (
@@ -27,7 +27,6 @@ from pytest_mcpeval.kinds.session.state import (
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, read_entries
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
-from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard
@@ -227,8 +226,7 @@ class EvaluationRun:
             toolbox = Toolbox(guard, planned.id)
             outcome = execute(planned.scenario, toolbox, fixtures=around.fixtures)
         except (TargetError, ServerStartError, ServerConfigError) as error:
-            told = redacted_text(redactor.text(str(error)))
-            file.set_execution(_failed(file.state, planned.id, told))
+            file.set_execution(_failed(file.state, planned.id, redacted(str(error))))
             return
         file.set_execution(
             Execution(
@@ -240,7 +238,7 @@ class EvaluationRun:
                 ended=outcome.ended,
                 outcome=Outcome(
                     answer=outcome.answer,
-                    checks=tuple(_redacted(vars(check)) for check in outcome.checks),
+                    checks=tuple(redacted_data(vars(check)) for check in outcome.checks),
                 ),
             )
         )
@@ -279,17 +277,6 @@ class EvaluationRun:
             calls_per_scenario=state.config.call_budget_per_scenario,
             wallclock_minutes=state.config.wallclock_budget_minutes,
         )
-
-
-def _redacted(data: Any) -> Any:
-    """What a check says may hold parts of an answer: no credential in it may reach the disk."""
-    if isinstance(data, str):
-        return redacted_text(redactor.text(data))
-    if isinstance(data, Mapping):
-        return {key: _redacted(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_redacted(value) for value in data]
-    return data
 
 
 def _way_out(state: State) -> str:

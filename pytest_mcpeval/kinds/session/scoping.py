@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
 from pytest_mcpeval.kinds.session.discovery import FoundServer
 from pytest_mcpeval.kinds.session.options import SessionOptions
-from pytest_mcpeval.kinds.session.redaction import redacted_text
+from pytest_mcpeval.kinds.session.redaction import redacted
 from pytest_mcpeval.kinds.session.safety_rules import classify
 from pytest_mcpeval.kinds.session.spec import SessionSuite
 from pytest_mcpeval.kinds.session.state import (
@@ -21,7 +21,6 @@ from pytest_mcpeval.kinds.session.state import (
     now,
 )
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
-from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -103,16 +102,13 @@ def attached_server(found: FoundServer, tools: list[Tool], problem: str) -> Atta
 
     definition = found.definition
 
-    def told(text: str) -> str:
-        return redacted_text(redactor.text(text))
-
     described = sum(len(to_json({"d": tool.description, "s": tool.input_schema}).encode()) for tool in tools)
     return AttachedServer(
         name=found.name,
         source=str(found.source),
-        command=told(definition.shown()) if definition.transport == "stdio" else None,
+        command=redacted(definition.shown()) if definition.transport == "stdio" else None,
         tools=tuple(tool.name for tool in tools),
         reading_tools=tuple(tool.name for tool in tools if classify(tool.name, tool).effect == "read"),
         description_bytes=described,
-        listing_problem=told(problem),
+        listing_problem=redacted(problem),
     )

@@ -11,29 +11,46 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.kinds.session.guard import CallTarget, Guard, GuardedTool
-from pytest_mcpeval.kinds.session.recorder import CallRefused, Recorder
-from pytest_mcpeval.kinds.session.records import MCP_PREFIX, AbortReason
-from pytest_mcpeval.kinds.session.result_shape import failure_shape, shape_of
+from pytest_mcpeval.kinds.session.argument_sources import SeenValues
+from pytest_mcpeval.kinds.session.guard import Guard, GuardedTool, calls_left, written_name
+from pytest_mcpeval.kinds.session.records import BLOCKED, BUDGET_ABORT, MCP_PREFIX, AbortReason
+from pytest_mcpeval.kinds.session.redaction import redacted
+from pytest_mcpeval.kinds.session.result_shape import (
+    failure_shape,
+    result_shape,
+    shape_of,
+    size_of,
+    values_of,
+)
 from pytest_mcpeval.kinds.session.safety import decide
+from pytest_mcpeval.kinds.session.transcript import abort_reason, call_count
 from pytest_mcpeval.servers.connection import DEFAULT_TIMEOUT
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
 from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from pytest_mcpeval.servers.connection import Connection
 
-__all__ = ["INCIDENTS", "Answer", "CallRefused", "RecordedUse", "Toolbox"]
-
 INCIDENTS = (ServerStartError, ServerConfigError)
 """Errors of a call that say nothing about the agent: the run could not ask."""
 
 _SHORTEST_TIMEOUT = 0.1
+
+
+class CallRefused(Exception):  # noqa: N818 (names what happened)
+    """A call was not made. ``ended`` says why its scenario is over; None when it goes on with other tools."""
+
+    __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
+
+    def __init__(self, reason: str, ended: AbortReason | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.ended: AbortReason | None = ended
 
 
 @dataclass(frozen=True)
@@ -61,20 +78,18 @@ class _Begun:
     timeout: float
     connection: Connection = field(repr=False)
 
-    def start(self) -> Future[tuple[Response, CallToolResult]]:
-        return self.connection.start_tool_verbatim(self.tool, self.arguments, timeout=self.timeout)
-
 
 class Toolbox:
     """The tools of one scenario, behind the guard. Several tasks and threads may use it at once.
 
-    It is closed when the scenario is over: an agent that goes on is refused.
+    It is closed when the scenario is over: an agent that goes on is refused. Nothing private gets into a line
+    of the transcript.
     """
 
     def __init__(self, guard: Guard, scenario_id: str) -> None:
         self._guard = guard
         self.scenario_id = scenario_id
-        self._recorder = Recorder(guard, scenario_id)
+        self._seen = SeenValues()
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
         self._unanswered: set[str] = set()
@@ -87,16 +102,18 @@ class Toolbox:
     @property
     def call_count(self) -> int:
         """The calls made so far."""
-        return self._recorder.call_count
+        return call_count(self._guard.transcript.entries(), self.scenario_id)
 
     def lines_of(self, tool: str) -> int:
         """How often a tool was called or refused so far."""
-        return self._recorder.lines_of(tool)
+        name = written_name(tool)
+        own = (one for one in self._guard.transcript.entries() if one.scenario_id == self.scenario_id)
+        return sum(name in (one.tool, one.blocked_tool) for one in own)
 
     @property
     def calls_left(self) -> int:
         """The calls that may still be made."""
-        return self._recorder.calls_left
+        return calls_left(self._guard.budget, self._guard.transcript.entries(), self.scenario_id)
 
     @property
     def seconds_left(self) -> float:
@@ -107,11 +124,6 @@ class Toolbox:
     def tripped_at(self) -> str | None:
         """When the time of the session was found to be over; None while nobody has found that."""
         return self._guard.tripped_at
-
-    @property
-    def transcript_path(self) -> Path:
-        """Where the transcript is."""
-        return self._guard.transcript.path
 
     def now(self) -> str:
         """The present moment as it stands in the transcript."""
@@ -124,11 +136,7 @@ class Toolbox:
     @property
     def abort_reason(self) -> AbortReason | None:
         """Why the scenario is over; None while it may go on."""
-        return self._recorder.abort_reason
-
-    def told(self, text: str) -> str:
-        """A text as it may be written down: without secrets, those of the servers among them."""
-        return self._recorder.told(text)
+        return abort_reason(self._guard.transcript.entries(), self.scenario_id)
 
     async def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float = DEFAULT_TIMEOUT
@@ -197,34 +205,23 @@ class Toolbox:
     def _require_open(self) -> None:
         if self._closed:
             raise CallRefused("the scenario is over: no more calls are made")
-        self._recorder.require_running()
+        self._check_wallclock()
+        if ended := self.abort_reason:
+            raise CallRefused(f"the scenario is over ({ended}): no more calls are made", ended)
 
-    def _started(self, begun: _Begun) -> Future[tuple[Response, CallToolResult]]:
-        with self._guard.transcript.locked():
-            if begun.entry_id not in self._unanswered:
-                raise CallRefused("the scenario is over: no more calls are made")
-            return begun.start()
+    def _check_wallclock(self) -> None:
+        """End the scenario when the time of the session is over, even if no further call is tried."""
+        if self.seconds_left <= 0 and self.abort_reason is None:
+            self.trip_wallclock()
 
-    def _answered(self, entry_id: str, response: Response) -> None:
-        with self._guard.transcript.locked():
-            if self._is_awaited(entry_id):
-                self._recorder.after_response(entry_id, response)
+    def _require_budget(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        if self.calls_left <= 0:
+            self._end_by_budget(tool, arguments)
+            raise CallRefused("the scenario is over (call_budget): no more calls are made", "call_budget")
 
-    def _failed(self, entry_id: str, error: BaseException) -> None:
-        with self._guard.transcript.locked():
-            if self._is_awaited(entry_id):
-                self._recorder.after_failure(entry_id, error)
-
-    def _completed(self, entry_id: str, shape: str) -> None:
-        with self._guard.transcript.locked():
-            if self._is_awaited(entry_id):
-                self._recorder.after(entry_id, shape)
-
-    def _is_awaited(self, entry_id: str) -> bool:
-        """Whether a line is still to be completed, which is done once; later answers come too late."""
-        awaited = entry_id in self._unanswered
-        self._unanswered.discard(entry_id)
-        return awaited
+    def _end_by_budget(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        reason = "call budget exceeded"
+        self._guard.write_refusal(self.scenario_id, BUDGET_ABORT, reason, "call_budget", tool, arguments)
 
     def _begin(self, name: str, arguments: Mapping[str, Any], timeout: float) -> _Begun:
         if not name.startswith(MCP_PREFIX):
@@ -235,32 +232,54 @@ class Toolbox:
         target = self._guard.target(name)
         with self._guard.transcript.locked():
             self._require_open()
-            self._require_safe(name, target, arguments)
-            self._recorder.require_budget(name, arguments)
-            entry = self._recorder.before(name, arguments, is_mcp=True)
-            self._unanswered.add(entry.id)
-        connection = self._connected(entry.id, name, target)
-        timeout = min(timeout, max(_SHORTEST_TIMEOUT, self.seconds_left))
-        return _Begun(entry.id, target.tool, arguments, timeout, connection)
-
-    def _require_safe(self, name: str, target: CallTarget, arguments: Mapping[str, Any]) -> None:
-        if target.scope is None:
-            return
-        decision = decide(target.scope, target.tool, arguments, target.listed)
-        if decision.verdict != "permit":
-            ended: AbortReason | None = "safety_abort" if decision.verdict == "abort" else None
-            raise self._recorder.blocked(decision.reason, ended, name, arguments)
-
-    def _connected(self, entry_id: str, name: str, target: CallTarget) -> Connection:
+            if target.scope is not None:
+                decision = decide(target.scope, target.tool, arguments, target.listed)
+                if decision.verdict != "permit":
+                    ended: AbortReason | None = "safety_abort" if decision.verdict == "abort" else None
+                    self._guard.write_refusal(
+                        self.scenario_id, BLOCKED, decision.reason, ended, name, arguments
+                    )
+                    raise CallRefused(f"blocked: {redacted(decision.reason)}", ended)
+            self._require_budget(name, arguments)
+            sources = self._seen.sources(arguments)
+            entry_id = self._guard.write_call(self.scenario_id, name, arguments, is_mcp=True, sources=sources)
+            self._unanswered.add(entry_id)
         if target.scope is None:
             self._completed(entry_id, "error:unknown_server")
             message = f"no attached server has the tool {name[:80]!r}"
             raise CallError("unknown_tool", message, is_rejection=True)
         try:
-            return self._guard.connection(target.server)
+            connection = self._guard.connection(target.server)
         except BaseException as error:
             self._failed(entry_id, error)
             raise
+        timeout = min(timeout, max(_SHORTEST_TIMEOUT, self.seconds_left))
+        return _Begun(entry_id, target.tool, arguments, timeout, connection)
+
+    def _started(self, begun: _Begun) -> Future[tuple[Response, CallToolResult]]:
+        with self._guard.transcript.locked():
+            if begun.entry_id not in self._unanswered:
+                raise CallRefused("the scenario is over: no more calls are made")
+            return begun.connection.start_tool_verbatim(begun.tool, begun.arguments, timeout=begun.timeout)
+
+    def _answered(self, entry_id: str, response: Response) -> None:
+        with self._guard.transcript.locked():
+            if entry_id in self._unanswered:
+                self._seen.add(entry_id, values_of(response))
+                latency = round(response.latency_ms, 3)
+                size = size_of(response)
+                self._completed(entry_id, result_shape(response), result_bytes=size, latency_ms=latency)
+
+    def _failed(self, entry_id: str, error: BaseException) -> None:
+        self._completed(entry_id, failure_shape(error))
+
+    def _completed(self, entry_id: str, shape: str, **measured: Any) -> None:
+        """Complete a line with what came back, which is done once; later answers come too late."""
+        with self._guard.transcript.locked():
+            if entry_id in self._unanswered:
+                self._unanswered.discard(entry_id)
+                self._guard.transcript.complete(entry_id, result_shape=redactor.text(shape), **measured)
+                self._check_wallclock()
 
     @contextmanager
     def recorded(
@@ -279,26 +298,24 @@ class Toolbox:
             raise ValueError(f"{tool[:80]!r} is an MCP tool: call it")
         if not justification.strip():
             raise ValueError("a use of something that is no MCP tool needs a justification")
-        use = RecordedUse()
-        if self._recorder.is_housekeeping(tool, arguments or {}):
+        use, arguments = RecordedUse(), arguments or {}
+        if self._guard.is_housekeeping(tool, arguments):
             yield use
             return
-        entry_id = self._use_begun(tool, arguments or {}, justification)
+        with self._guard.transcript.locked():
+            self._require_open()
+            self._require_budget(tool, arguments)
+            entry_id = self._guard.write_call(
+                self.scenario_id, tool, arguments, is_mcp=False, justification=justification
+            )
+            self._unanswered.add(entry_id)
         try:
             yield use
         except BaseException as error:
-            self._completed(entry_id, failure_shape(error))
+            self._failed(entry_id, error)
             raise
-        self._recorder.remember(entry_id, use.result)
+        self._seen.add(entry_id, use.result)
         self._completed(entry_id, shape_of(use.result) if use.result is not None else "none")
-
-    def _use_begun(self, tool: str, arguments: Mapping[str, Any], justification: str) -> str:
-        with self._guard.transcript.locked():
-            self._require_open()
-            self._recorder.require_budget(tool, arguments)
-            entry = self._recorder.before(tool, arguments, is_mcp=False, justification=justification)
-            self._unanswered.add(entry.id)
-            return entry.id
 
     def report(
         self, tool: str, arguments: Mapping[str, Any], justification: str | None, result_shape: str
@@ -309,12 +326,15 @@ class Toolbox:
             CallRefused: The toolbox is closed.
             ValueError: The name is reserved.
         """
-        if self._recorder.is_housekeeping(tool, arguments):
+        if self._guard.is_housekeeping(tool, arguments):
             return
         with self._guard.transcript.locked():
             if self._closed:
                 raise CallRefused("the scenario is over: no more uses are reported")
-            entry = self._recorder.before(tool, arguments, is_mcp=False, justification=justification)
-            self._recorder.after(entry.id, result_shape)
+            entry_id = self._guard.write_call(
+                self.scenario_id, tool, arguments, is_mcp=False, justification=justification
+            )
+            self._unanswered.add(entry_id)
+            self._completed(entry_id, result_shape)
             if self.abort_reason is None and self.call_count > self._guard.budget.calls_per_scenario:
-                self._recorder.end_by_budget(tool, arguments)
+                self._end_by_budget(tool, arguments)

@@ -8,6 +8,7 @@ from typing import Any
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.execution.agents import Account, run_agent
 from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome
+from pytest_mcpeval.kinds.session.redaction import redacted
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.text.visible import shortened
@@ -73,6 +74,6 @@ def _outcome(scenario: Scenario, toolbox: Toolbox, account: Account, started: st
         started=started,
         ended=toolbox.now(),
         abort_reason=reason,
-        answer=shortened(toolbox.told(account.answer), KEPT_CHARACTERS),
+        answer=shortened(redacted(account.answer), KEPT_CHARACTERS),
         checks=account.checks,
     )

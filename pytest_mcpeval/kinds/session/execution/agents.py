@@ -10,6 +10,7 @@ from typing import Any
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.core.sample import Check, to_json
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
+from pytest_mcpeval.kinds.session.redaction import redacted
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
 from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
 from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget
@@ -30,7 +31,7 @@ def after_failure(toolbox: Toolbox, reason: str, message: str, *, late: bool, an
         assert toolbox.abort_reason is not None, "whom the clock cut off is not done"
     if toolbox.abort_reason is not None:
         return Account(answer)
-    check = Check({"type": "agent"}, "failed", toolbox.told(f"the agent {message}"), {"reason": reason})
+    check = Check({"type": "agent"}, "failed", redacted(f"the agent {message}"), {"reason": reason})
     return Account(answer, (check,))
 
 
