@@ -60,8 +60,6 @@ def marked_checks(item: pytest.Item, registry: CheckRegistry) -> list[ParsedChec
     Raises:
         CheckSpecError: A check is written wrongly; `marker_problems` says how.
     """
-    from pytest_mcpeval.kinds.scenario.checks import rule_of_keyword
-
     found: list[ParsedCheck] = []
     for marker in reversed(list(item.iter_markers(CHECKS_MARKER))):
         for name, value in marker.kwargs.items():
@@ -69,6 +67,31 @@ def marked_checks(item: pytest.Item, registry: CheckRegistry) -> list[ParsedChec
             if all(check.rule != other.rule for other in found):
                 found.append(check)
     return found
+
+
+def rule_of_keyword(registry: CheckRegistry, name: str, value: Any) -> dict[str, Any]:
+    """The rule that a keyword ``name=value`` of a marker stands for, still to be parsed.
+
+    ``value`` is the first parameter of the check, or a mapping of its parameters. For a check that needs no
+    parameter, True asks for it and False for its opposite. An unknown name is left for `CheckRegistry.parse`.
+    """
+    from pytest_mcpeval.kinds.scenario.checks import CheckGroup
+    from pytest_mcpeval.kinds.scenario.checks.parameters import spellings
+
+    found = registry.get(name)
+    if found is None:
+        return {"type": name}
+    if isinstance(found, CheckGroup):
+        return {"type": name, found.key: value}
+    fields, known = found.parameters.model_fields, spellings(found.parameters)
+    if isinstance(value, bool) and not any(field.is_required() for field in fields.values()):
+        return {"type": name} if value else {"type": "not", "check": {"type": name}}
+    short = {"type": name, next(iter(known.values()), "value"): value}
+    if not isinstance(value, Mapping):
+        return short
+    # A schema is a mapping as well; where no mapping is expected, it holds misspelt parameters.
+    is_short = not value.keys() <= known.keys() and registry.accepts([short])
+    return short if is_short else {"type": name, **value}
 
 
 def checks_of(context: RunContext) -> CheckRegistry:
@@ -111,7 +134,7 @@ def _server_problems(marker: pytest.Mark, path: Path, context: RunContext) -> It
 
 
 def _checks_problems(marker: pytest.Mark, registry: CheckRegistry) -> Iterator[str]:
-    from pytest_mcpeval.kinds.scenario.checks import CheckSpecError, rule_of_keyword
+    from pytest_mcpeval.kinds.scenario.checks import CheckSpecError
 
     if marker.args or not marker.kwargs:
         yield f"expected checks as keywords, as in {CHECKS_MARKER}(min_length=200, has_citation=True)"

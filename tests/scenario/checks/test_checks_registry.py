@@ -22,9 +22,9 @@ from pytest_mcpeval.kinds.scenario.checks import (
     inconclusive,
     judged,
     passed,
-    rule_of_keyword,
 )
 from pytest_mcpeval.kinds.scenario.placeholders import later
+from pytest_mcpeval.python_tests.markers import rule_of_keyword
 from pytest_mcpeval.servers.response import Response
 
 Problems = list[tuple[tuple[str | int, ...], str]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .builtin import BUILTIN
 from .expect import CheckFailed, Expect
-from .expectations import expectation_checks
 from .implied import allows_error, asks_for_error, asks_for_nothing, has_content, implied
 from .metadata import Metadata, response_metadata
 from .parameters import NoParameters, Parameters, SpecProblem
@@ -17,7 +16,7 @@ from .registry import (
     ParsedCheck,
     check_type,
 )
-from .shorthand import rule_of_keyword
+from .text import expectation_checks
 from .verdict import JudgementError, Verdict, failed, inconclusive, judged, passed
 
 __all__ = [
@@ -48,5 +47,4 @@ __all__ = [
     "judged",
     "passed",
     "response_metadata",
-    "rule_of_keyword",
 ]

@@ -16,7 +16,7 @@ from .javascript_regex import compile_pattern, found_in
 from .metadata import METADATA_TAG, trimmed
 from .parameters import NoParameters, Number, Parameters, above, at_most
 from .registry import check_type
-from .verdict import JudgementError, Verdict, inconclusive, judged, shortened
+from .verdict import JudgementError, Verdict, inconclusive, judged, on_one_line
 
 CITATION = r"\[Source\s*\d+\]|\[\d+\]"
 HIGHEST_CONFIDENCE = 100
@@ -74,7 +74,7 @@ def has_citation(parameters: NoParameters, response: Response) -> Verdict:
     match = found_in(compile_pattern(CITATION, ignore_case=False), response.text)
     return judged(
         match is not None,
-        f"cites {shortened(match.groups[0])}" if match else "no citation such as [Source 1] or [1]",
+        f"cites {on_one_line(match.groups[0])}" if match else "no citation such as [Source 1] or [1]",
     )
 
 

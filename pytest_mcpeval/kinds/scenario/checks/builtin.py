@@ -1,20 +1,53 @@
-"""The checks that come with the package: one line each."""
+"""The checks that come with the package: one line each, and those made of other checks.
+
+``not``, ``any_of`` and ``all_of`` have three-valued logic: a nested check whose evidence is absent, or that
+broke, never helps a group to pass.
+"""
 
 from __future__ import annotations
 
-from pytest_mcpeval.kinds.scenario.checks import (
-    answer,
-    code,
-    groups,
-    json_checks,
-    protocol,
-    results,
-    schemas,
-    syntax,
-    text,
-)
+from collections.abc import Sequence
 
-from .registry import CheckRegistry
+from pytest_mcpeval.kinds.scenario.checks import answer, code, json_checks, protocol, results, schemas, text
+
+from .registry import CheckGroup, CheckRegistry
+from .verdict import Verdict, failed, passed
+
+
+def _negated(verdicts: Sequence[Verdict]) -> Verdict:
+    """The nested check does not hold."""
+    (inner,) = verdicts
+    if inner.unjudged or inner.status == "inconclusive":
+        return inner
+    if inner.status == "passed":
+        return failed(f"should not hold: {inner.message}", inner.details)
+    return passed(f"does not hold, as required: {inner.message}", inner.details)
+
+
+def _any(verdicts: Sequence[Verdict]) -> Verdict:
+    """At least one of the nested checks holds."""
+    holding = [verdict for verdict in verdicts if verdict.status == "passed"]
+    if holding:
+        return passed(f"{len(holding)} of {len(verdicts)} hold: {holding[0].message}")
+    return _undecided(verdicts) or failed(f"none of {len(verdicts)} holds: {_messages(verdicts)}")
+
+
+def _all(verdicts: Sequence[Verdict]) -> Verdict:
+    """All nested checks hold."""
+    broken = [verdict for verdict in verdicts if verdict.status == "failed" and not verdict.unjudged]
+    if broken:
+        return failed(f"{len(broken)} of {len(verdicts)} do not hold: {_messages(broken)}")
+    return _undecided(verdicts) or passed(f"all {len(verdicts)} hold")
+
+
+def _undecided(verdicts: Sequence[Verdict]) -> Verdict | None:
+    open_ones = [verdict for verdict in verdicts if verdict.unjudged or verdict.status == "inconclusive"]
+    return max(open_ones, key=lambda verdict: (verdict.broke, verdict.unjudged), default=None)
+
+
+def _messages(verdicts: Sequence[Verdict]) -> str:
+    return "; ".join(verdict.message for verdict in verdicts)
+
 
 BUILTIN = CheckRegistry(
     [
@@ -24,7 +57,7 @@ BUILTIN = CheckRegistry(
         text.matches_regex,
         code.has_code_block,
         code.has_import,
-        syntax.valid_syntax,
+        code.valid_syntax,
         answer.min_length,
         answer.has_citation,
         answer.confidence_above,
@@ -38,8 +71,8 @@ BUILTIN = CheckRegistry(
         schemas.matches_schema,
         results.min_results,
         results.max_results,
-        groups.NOT,
-        groups.ANY_OF,
-        groups.ALL_OF,
+        CheckGroup("not", "check", _negated, _negated.__doc__ or ""),
+        CheckGroup("any_of", "checks", _any, _any.__doc__ or ""),
+        CheckGroup("all_of", "checks", _all, _all.__doc__ or ""),
     ]
 )

@@ -15,7 +15,7 @@ from .builtin import BUILTIN
 from .implied import implied
 from .json_values import Source
 from .registry import CheckRegistry, ParsedCheck
-from .verdict import shortened
+from .verdict import on_one_line
 
 MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 UNSET: Any = object()
@@ -30,7 +30,7 @@ class CheckFailed(AssertionError):  # noqa: N818 - reads as what happened in a t
         self.checks = tuple(checks)
         self.response = response
         lines = [f"{MARKS[check.status]} {check.name}: {check.message}" for check in self.checks]
-        lines.append(f"response: {shortened(response.text, 200) or '(no text)'}")
+        lines.append(f"response: {on_one_line(response.text, 200) or '(no text)'}")
         super().__init__(visible("\n".join(lines)))
 
 
@@ -70,7 +70,7 @@ class Expect:
         __tracebackhide__ = True
         if not isinstance(response, Response):
             raise TypeError(
-                f"only a Response can be judged, or a text: found {shortened(repr(response), 80)}"
+                f"only a Response can be judged, or a text: found {on_one_line(repr(response), 80)}"
             )
         self.response = response
         self.checks: list[Check] = []

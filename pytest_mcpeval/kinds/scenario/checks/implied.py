@@ -12,7 +12,7 @@ from pytest_mcpeval.servers.response import Response
 from .metadata import METADATA_TAG, trimmed
 from .registry import ParsedCheck
 from .vacuous import NEGATIVE_LOOKAROUND
-from .verdict import shortened
+from .verdict import on_one_line
 
 SAY_NOTHING_OF_CONTENT = frozenset({"not_error", "max_latency_ms", "max_results", "confidence_below"})
 """Checks that an answer without content can pass, and that do not ask for one."""
@@ -107,15 +107,15 @@ def implied(
     """The checks that nobody wrote, given those that somebody wrote and what they said of the answer."""
     evaluated = list(checks)
     if expects_rejection:
-        text = shortened(response.text, 200)
+        text = on_one_line(response.text, 200)
         words = f"rejected, as required: {text}" if response.is_error else f"accepted, and answered: {text}"
         yield Check({"type": "rejected"}, "passed" if response.is_error else "failed", words)
     elif response.is_error and not any(asks_for_error(check, response) for check, _ in evaluated):
-        message = f"the tool reported an error: {shortened(response.text, 200)}"
+        message = f"the tool reported an error: {on_one_line(response.text, 200)}"
         yield Check({"type": "not_error"}, "failed", message)
     if expects_empty:
         empty = not has_content(response)
-        words = "has no content, as required" if empty else f"has content: {shortened(response.text, 200)}"
+        words = "has no content, as required" if empty else f"has content: {on_one_line(response.text, 200)}"
         yield Check({"type": "empty"}, "passed" if empty else "failed", f"the answer {words}")
     elif _passes_by_saying_nothing(evaluated, response):
         words = "the answer has no content, and no check asks for any: add one that does, or say"

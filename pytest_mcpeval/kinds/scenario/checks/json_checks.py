@@ -12,13 +12,24 @@ from pydantic import AfterValidator, Field, model_validator
 from pytest_mcpeval.servers.response import Response
 
 from .claims import MOST, Claim, Combined, Fact, fact, opposite, text_has
-from .json_values import PathText, Source, compile_path, json_at, json_equal, json_of, nodes, shown
+from .json_values import (
+    CASE_SENSITIVE,
+    OPERATORS,
+    PathText,
+    Source,
+    compile_path,
+    is_number,
+    json_at,
+    json_equal,
+    json_excerpt,
+    json_of,
+    nodes,
+)
 from .metadata import trimmed
-from .operators import CASE_SENSITIVE, OPERATORS, is_number
 from .parameters import Parameters, above, at_most
 from .registry import check_type
 from .text import Pattern
-from .verdict import Verdict, failed, judged, passed, quoted, shortened
+from .verdict import Verdict, failed, judged, on_one_line, passed, quoted
 
 Size = Annotated[int, Field(ge=0), at_most(MOST, "nothing is so long; say less")]
 JsonType = Literal["string", "number", "integer", "boolean", "array", "object", "null"]
@@ -29,7 +40,7 @@ LENGTHS = (("min_length", "max_length"), ("min_length", "length"), ("length", "m
 def _orderable(limit: Any) -> Any:
     if is_number(limit) or isinstance(limit, str):
         return limit
-    raise ValueError(f"expected a number or a text to compare with, found {shown(limit)}")
+    raise ValueError(f"expected a number or a text to compare with, found {json_excerpt(limit)}")
 
 
 Limit = Annotated[Any, AfterValidator(_orderable)]
@@ -94,7 +105,7 @@ class JsonPathCheck(Parameters):
             if least is None or limit is None or isinstance(least, str) != isinstance(limit, str):
                 continue
             if least > limit or (least == limit and (lower == "gt" or upper == "lt")):
-                yield f"no value has both {lower}: {shown(least)} and {upper}: {shown(limit)}"
+                yield f"no value has both {lower}: {json_excerpt(least)} and {upper}: {json_excerpt(limit)}"
 
         wanted = {name: value for name, value in self.operators().items() if name != "matches"}
         listed = [wanted["equals"]] if "equals" in wanted else self.in_ or []
@@ -149,7 +160,10 @@ def equals(parameters: Equals, response: Response) -> Verdict:
         return _judge_text(trimmed(response.text), trimmed(expected))
     found = json_of(response, parameters.source)
     same = json_equal(found, expected)
-    return judged(same, f"equals {shown(found)}" if same else f"{shown(found)} is not {shown(expected)}")
+    return judged(
+        same,
+        f"equals {json_excerpt(found)}" if same else f"{json_excerpt(found)} is not {json_excerpt(expected)}",
+    )
 
 
 @check_type("json_path", JsonPathCheck, claim=_selected)
@@ -205,11 +219,11 @@ def _problem(node: Node, operators: dict[str, Any], case_sensitive: bool) -> str
     location, found = node
     known = CASE_SENSITIVE if case_sensitive else OPERATORS
     broken = {name: wanted for name, wanted in operators.items() if not known[name][1](found, wanted)}
-    return f"{shortened(location)} is {shown(found)}, not {_wanted(broken)}" if broken else None
+    return f"{on_one_line(location)} is {json_excerpt(found)}, not {_wanted(broken)}" if broken else None
 
 
 def _wanted(operators: dict[str, Any]) -> str:
-    return " and ".join(f"{OPERATORS[name][0]} {shown(wanted)}" for name, wanted in operators.items())
+    return " and ".join(f"{OPERATORS[name][0]} {json_excerpt(wanted)}" for name, wanted in operators.items())
 
 
 def _judge_nodes(selected: list[Node], path: str, expected: Any) -> Verdict:
@@ -217,8 +231,8 @@ def _judge_nodes(selected: list[Node], path: str, expected: Any) -> Verdict:
         return failed(f"nothing at {path}")
     wrong = next((node for node in selected if not json_equal(node[1], expected)), None)
     if wrong is None:
-        return passed(f"{path} is {shown(expected)}")
-    return failed(f"{shortened(wrong[0])} is {shown(wrong[1])}, not {shown(expected)}")
+        return passed(f"{path} is {json_excerpt(expected)}")
+    return failed(f"{on_one_line(wrong[0])} is {json_excerpt(wrong[1])}, not {json_excerpt(expected)}")
 
 
 def _judge_text(found: str, expected: str) -> Verdict:

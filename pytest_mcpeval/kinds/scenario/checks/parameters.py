@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from pytest_mcpeval.loading.messages import suggestion
 
-from .verdict import shortened
+from .verdict import on_one_line
 
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[list[Text], Field(min_length=1)]
@@ -168,7 +168,7 @@ def _existing(location: tuple[str | int, ...], value: Any) -> tuple[str | int, .
 
 def _message(entry: Any, path: tuple[str | int, ...], model: type[BaseModel]) -> str:
     kind, context = entry["type"], entry.get("ctx", {})
-    found = shortened(repr(entry["input"]), 40)
+    found = on_one_line(repr(entry["input"]), 40)
     if kind == "extra_forbidden":
         return _unknown_key(str(path[0]), model)
     if kind == "missing":

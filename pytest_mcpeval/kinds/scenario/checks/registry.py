@@ -19,7 +19,7 @@ from pytest_mcpeval.servers.response import Response
 from .claims import Claim, Combined, decides_nothing, fact
 from .javascript_regex import SearchTimeoutError
 from .parameters import Later, SpecProblem, canonical_keys, never, problems_of
-from .verdict import JudgementError, Verdict, broken, shortened, unjudged
+from .verdict import JudgementError, Verdict, broken, on_one_line, unjudged
 
 P = TypeVar("P", bound=BaseModel)
 Judge = Callable[[Response], Verdict]
@@ -122,7 +122,7 @@ class ParsedCheck:
             return broken(str(error))
         except Exception as error:
             return broken(
-                f"the check {self.name} broke: {shortened(f'{type(error).__name__}: {error}', 200)}"
+                f"the check {self.name} broke: {on_one_line(f'{type(error).__name__}: {error}', 200)}"
             )
         return found
 
@@ -160,7 +160,10 @@ class CheckRegistry:
     def __init__(self, types: Iterable[CheckType | CheckGroup] = ()) -> None:
         self._types: dict[str, CheckType | CheckGroup] = {}
         for added in types:
-            _add(self._types, added)
+            if (known := self._types.get(added.name)) is not None:
+                both = f"{_origin(known)} and {_origin(added)}"
+                raise ValueError(f'two check types are named "{added.name}": {both}; rename one')
+            self._types[added.name] = added
 
     def __iter__(self) -> Iterator[CheckType | CheckGroup]:
         return iter(self._types.values())
@@ -193,26 +196,18 @@ class CheckRegistry:
 
     def accepts(self, rules: Iterable[object]) -> bool:
         """Whether every rule is valid: what `parse` says of each, but in a small part of the time."""
-        simple: dict[str, list[dict[str, Any]]] = {}
-        for rule in rules:
-            written = rule if isinstance(rule, dict) else {}
-            name = written.get("type")
-            if isinstance(name, str) and isinstance(self._types.get(name), CheckType):
-                simple.setdefault(name, []).append(_without_type(written))
-            elif not self._is_valid(rule):
-                return False
-        return all(self._are_valid(name, written) for name, written in simple.items())
-
-    def _is_valid(self, rule: object) -> bool:
-        problems: list[SpecProblem] = []
-        return self._parse(rule, (), problems, never) is not None and not problems
-
-    def _are_valid(self, name: str, written: list[dict[str, Any]]) -> bool:
-        found = self._types[name]
-        assert isinstance(found, CheckType)
+        simple: dict[type[BaseModel], list[dict[str, Any]]] = {}
         try:
-            _list_of(found.parameters).validate_python(written)
-        except ValidationError:
+            for rule in rules:
+                name = rule.get("type") if isinstance(rule, dict) else None
+                found = self._types.get(name) if isinstance(name, str) else None
+                if isinstance(rule, dict) and isinstance(found, CheckType):
+                    simple.setdefault(found.parameters, []).append(_without_type(rule))
+                else:
+                    self.parse(rule)
+            for parameters, written in simple.items():
+                _list_of(parameters).validate_python(written)
+        except (CheckSpecError, ValidationError):
             return False
         return True
 
@@ -224,7 +219,7 @@ class CheckRegistry:
 
     def _parse(self, rule: object, at: Path, problems: list[SpecProblem], later: Later) -> ParsedCheck | None:
         if not isinstance(rule, Mapping):
-            found = shortened(repr(rule), 40)
+            found = on_one_line(repr(rule), 40)
             problems.append(
                 SpecProblem(at, f"expected a check such as {{type: has_citation}}, found {found}")
             )
@@ -275,22 +270,19 @@ class CheckRegistry:
         return grouped
 
     def _unknown(self, rule: Mapping[str, Any], at: Path) -> SpecProblem:
+        name = rule.get("type")
+        if isinstance(name, str) and name in FOREIGN_CHECKS:
+            return SpecProblem((*at, "type"), FOREIGN_CHECKS[name])
         if "type" in rule:
-            return SpecProblem((*at, "type"), self._unknown_type(rule["type"]))
+            listed = f"{suggestion(str(name), self._types)} (known: {', '.join(sorted(self._types))})"
+            return SpecProblem((*at, "type"), f"unknown check type {on_one_line(repr(name), 40)}{listed}")
         for key in rule:
             close = suggestion(key, ["type", *self._types])
             if close and key not in self._types:
-                return SpecProblem((*at, key), f"unknown key {shortened(repr(key), 40)}{close}")
+                return SpecProblem((*at, key), f"unknown key {on_one_line(repr(key), 40)}{close}")
         named = next((key for key in rule if key in self._types), None)
         hint = f"; write {{type: {named}, …}}" if named else " such as {type: has_citation}"
         return SpecProblem(at, f'the key "type" is missing: expected a check{hint}')
-
-    def _unknown_type(self, name: object) -> str:
-        if isinstance(name, str) and name in FOREIGN_CHECKS:
-            return FOREIGN_CHECKS[name]
-        known = ", ".join(sorted(self._types))
-        close = suggestion(str(name), self._types)
-        return f"unknown check type {shortened(repr(name), 40)}{close} (known: {known})"
 
 
 def _without_type(rule: Mapping[str, Any]) -> dict[str, Any]:
@@ -332,15 +324,6 @@ def _grouped(group: CheckGroup, children: list[ParsedCheck]) -> ParsedCheck:
         tuple(children),
         timed=any(child.timed for child in children),
     )
-
-
-def _add(types: dict[str, CheckType | CheckGroup], added: CheckType | CheckGroup) -> None:
-    known = types.get(added.name)
-    if known is not None:
-        raise ValueError(
-            f'two check types are named "{added.name}": {_origin(known)} and {_origin(added)}; rename one'
-        )
-    types[added.name] = added
 
 
 def _origin(found: CheckType | CheckGroup) -> str:

@@ -14,7 +14,7 @@ from .parameters import Parameters
 from .registry import check_type
 from .schema_patterns import bad_pattern, errors_by
 from .vacuous import schema_problem
-from .verdict import JudgementError, Verdict, failed, inconclusive, passed, shortened
+from .verdict import JudgementError, Verdict, failed, inconclusive, on_one_line, passed
 
 SHOWN_ERRORS = 10
 
@@ -28,7 +28,7 @@ def problem_of_schema(schema: Mapping[str, Any]) -> str | None:
     kind = validator_for(schema, default=Draft202012Validator)
     error: SchemaError | None = best_match(kind(kind.META_SCHEMA).iter_errors(schema))
     if error is not None:
-        return f"{error.json_path}: {shortened(error.message)}"
+        return f"{error.json_path}: {on_one_line(error.message)}"
     found = bad_pattern(schema)
     return f"{ValidationError('', path=found[0]).json_path}: {found[1]}" if found is not None else None
 
@@ -95,4 +95,4 @@ def _errors(value: Any, schema: Mapping[str, Any]) -> list[str]:
         raise JudgementError(
             f"the schema refers to {error.ref}, which is not in it (nothing is fetched)"
         ) from None
-    return sorted(f"{error.json_path}: {shortened(error.message)}" for error in errors)
+    return sorted(f"{error.json_path}: {on_one_line(error.message)}" for error in errors)

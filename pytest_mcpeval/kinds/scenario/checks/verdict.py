@@ -61,7 +61,7 @@ def inconclusive(message: str, recovery: str) -> Verdict:
     return Verdict("inconclusive", f"{message}; {recovery}")
 
 
-def shortened(text: str, characters: int = EXCERPT_CHARACTERS) -> str:
+def on_one_line(text: str, characters: int = EXCERPT_CHARACTERS) -> str:
     """The text on one line, cut to ``characters`` with an ellipsis."""
     line = " ".join(text[: characters * 4].split())
     complete = len(text) <= characters * 4
@@ -70,7 +70,7 @@ def shortened(text: str, characters: int = EXCERPT_CHARACTERS) -> str:
 
 def quoted(text: str) -> str:
     """The shortened text in double quotes."""
-    return f'"{shortened(text)}"'
+    return f'"{on_one_line(text)}"'
 
 
 def listed(texts: list[str]) -> str:
