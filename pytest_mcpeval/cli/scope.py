@@ -12,10 +12,10 @@ from uuid import uuid4
 from pytest_mcpeval.cli import evaluations
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.session.edge_cases import Manifest
+    from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal
     from pytest_mcpeval.kinds.session.folder import Folder
     from pytest_mcpeval.kinds.session.interview import Conversation
-    from pytest_mcpeval.kinds.session.scope import Approved, Proposal
+    from pytest_mcpeval.kinds.session.scope import Approved
     from pytest_mcpeval.kinds.session.state import StateFile
     from pytest_mcpeval.plugin.runtime import Runtime
 

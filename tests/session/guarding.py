@@ -82,7 +82,7 @@ def guarded(
     definitions: Mapping[str, ServerDefinition] | None = None,
 ) -> Iterator[Guarded]:
     """A guard around one `NotesServer` for each scope, unless ``definitions`` says what stands there."""
-    found = {scopes.server: scopes} if isinstance(scopes, ServerScope) else dict(scopes)
+    found = {scopes.mcp_name: scopes} if isinstance(scopes, ServerScope) else dict(scopes)
     servers = {name: NotesServer(name) for name in found if name not in (definitions or {})}
     known = {name: _defined(name, folder) for name in servers} | dict(definitions or {})
     counts: list[tuple[str, int]] = []

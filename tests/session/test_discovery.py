@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.kinds.session.discovery import discover, nearest_project
-from pytest_mcpeval.kinds.session.edge_cases import DerivedScenario, Manifest, derive
+from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal, derive
 from pytest_mcpeval.loading import DataFileError
 
 
@@ -103,7 +103,7 @@ def test_settings_of_another_type_are_an_error(tmp_path: Path) -> None:
         discover(tmp_path, tmp_path)
 
 
-def derived(*user: str, room: int = 8, **tools: list[Manifest]) -> list[DerivedScenario]:
+def derived(*user: str, room: int = 8, **tools: list[Manifest]) -> list[Proposal]:
     """What is derived from the tools of some servers."""
     return derive(tools, user, room)
 

@@ -159,7 +159,7 @@ def test_calls_of_what_does_not_exist_leave_a_line(tmp_path: Path, tool: str, re
     scope = ServerScope("tiny", "read_only")
     definition = ServerDefinition("notes", "module", module="tests.session.tiny:server")
     with guarded(
-        tmp_path, {"notes": replace(scope, server="notes")}, definitions={"notes": definition}
+        tmp_path, {"notes": replace(scope, mcp_name="notes")}, definitions={"notes": definition}
     ) as found:
         with pytest.raises(CallError) as caught:
             found.toolbox("S1").call_now(tool)

@@ -114,9 +114,9 @@ def test_settings_of_a_project_file_apply_and_lists_load_unchanged(tmp_path: Pat
     }
     made.project.write_json("datasets/mcpeval.yaml", {"session": [entry]})
     suite = loaded(made)
-    assert [planned.scenario.description for planned in suite.scenarios] == ["Do it", "Do more"]
+    assert [scenario.description for scenario in suite.scenarios] == ["Do it", "Do more"]
     assert (suite.settings.call_budget, suite.scopes["tiny"].disposition) == (7, "read_only")
-    agent = suite.scenarios[0].scenario.agent
+    agent = suite.scenarios[0].agent
     assert agent is not None
     assert (agent.python, agent.directory) == ("acting:act", str(tmp_path / "datasets"))
 

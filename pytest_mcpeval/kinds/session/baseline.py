@@ -37,7 +37,7 @@ class SessionBaselineModel(BaselineModel):
 def digest(suite: SessionSuite) -> str:
     """``sha256:<hex>`` of what decides which findings there can be: scenarios, and what may be done."""
     scenarios = [
-        {"id": one.id, "description": one.scenario.description, "targets": list(one.scenario.targets_mcps)}
+        {"id": one.id, "description": one.description, "targets": list(one.targets_mcps)}
         for one in suite.scenarios
     ]
     allowed = {name: scope.disposition for name, scope in suite.scopes.items()}

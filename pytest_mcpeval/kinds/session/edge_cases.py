@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from typing import Literal
 
 PAGE_PARAMETERS = frozenset({"limit", "cursor", "offset", "page", "per_page"})
 SEARCH_WORDS = frozenset({"search", "list", "query"})
@@ -41,12 +42,13 @@ class Manifest:
 
 
 @dataclass(frozen=True)
-class DerivedScenario:
-    """A scenario somebody should approve. ``note`` says how weak the signal behind it is, if it is."""
+class Proposal:
+    """A scenario that somebody is asked to approve; ``note`` says how weak the signal behind it is."""
 
     description: str
-    targets_mcps: tuple[str, ...]
+    targets_mcps: tuple[str, ...] = ()
     note: str = ""
+    source: Literal["user", "derived"] = "user"
 
 
 def derive(
@@ -54,7 +56,7 @@ def derive(
     user_scenarios: Iterable[str],
     room: int,
     read_only: Collection[str] = (),
-) -> list[DerivedScenario]:
+) -> list[Proposal]:
     """At most ``room`` scenarios that the tools can exercise.
 
     ``tools`` maps each server to its tools, without servers that are to be skipped. Of those that are
@@ -73,30 +75,28 @@ def derive(
     return found[: max(0, room)]
 
 
-def _paging(server: str, manifests: Iterable[Manifest]) -> Iterator[DerivedScenario]:
+def _paging(server: str, manifests: Iterable[Manifest]) -> Iterator[Proposal]:
     """One for each server: of its tools with pages, the first that changes nothing."""
     for tool in manifests:
         parameters = sorted(PAGE_PARAMETERS.intersection(tool.parameters))
         if parameters and tool.reads:
             description = f"Walk past the first page of `{tool.name}` on {server}, using {parameters[0]}."
-            yield DerivedScenario(description, (server,))
+            yield Proposal(description, (server,), source="derived")
             return
 
 
-def _empty(server: str, manifests: Iterable[Manifest]) -> Iterator[DerivedScenario]:
+def _empty(server: str, manifests: Iterable[Manifest]) -> Iterator[Proposal]:
     """What takes no parameters, or only those of pages, cannot be asked for anything in particular."""
     for tool in manifests:
         words = _words(tool.name)
         asks = bool(set(tool.parameters) - PAGE_PARAMETERS)
         if asks and len(words) > 1 and words[0] in SEARCH_WORDS and tool.reads:
             description = f"Ask `{tool.name}` on {server} for something that does not exist: zero results."
-            yield DerivedScenario(description, (server,))
+            yield Proposal(description, (server,), source="derived")
             return
 
 
-def _handoffs(
-    tools: Mapping[str, Sequence[Manifest]], descriptions: Sequence[str]
-) -> Iterator[DerivedScenario]:
+def _handoffs(tools: Mapping[str, Sequence[Manifest]], descriptions: Sequence[str]) -> Iterator[Proposal]:
     for first, second in combinations(tools, 2):
         # Two servers without a thing in common have nothing to hand over, whoever names them.
         shared = sorted(_nouns_of_names(tools[first]) & _nouns_of_names(tools[second]))
@@ -111,20 +111,20 @@ def _handoffs(
 
 def _mentioned(
     tools: Mapping[str, Sequence[Manifest]], first: str, second: str, shared: Sequence[str]
-) -> Iterator[DerivedScenario]:
+) -> Iterator[Proposal]:
     """One server hands over to another that has a tool to take it: one on the thing, with a parameter."""
     for giver, taker in ((first, second), (second, first)):
         for noun in shared:
             if any(tool.parameters and noun in _nouns(tool.name) for tool in tools[taker]):
                 note = "weak signal: your own scenarios name both servers"
                 description = f"Hand the {noun} found on {giver} over to {taker}."
-                yield DerivedScenario(description, (giver, taker), note)
+                yield Proposal(description, (giver, taker), note, "derived")
                 return
 
 
 def _named_parameter(
     tools: Mapping[str, Sequence[Manifest]], first: str, second: str, shared: Sequence[str]
-) -> DerivedScenario | None:
+) -> Proposal | None:
     """A tool of one server takes what the other's tool is named after, and says so in a parameter."""
     for giver, taker in permutations((first, second)):
         for noun in shared:
@@ -136,7 +136,7 @@ def _named_parameter(
                         f"Hand the {noun} from `{source.name}` on {giver} over to `{tool.name}` on {taker}."
                     )
                     note = f"weak signal: the parameter {parameter!r} of `{tool.name}` names a {noun}"
-                    return DerivedScenario(description, (giver, taker), note)
+                    return Proposal(description, (giver, taker), note, "derived")
     return None
 
 

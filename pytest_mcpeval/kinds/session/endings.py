@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pytest_mcpeval.core.gate import names
 from pytest_mcpeval.core.sample import Check
-from pytest_mcpeval.kinds.session.records import BLOCKED, TranscriptEntry, server_of
-from pytest_mcpeval.kinds.session.state import Execution, ScenarioRecord, State
+from pytest_mcpeval.kinds.session.records import BLOCKED, ScenarioRecord, TranscriptEntry, server_of
+from pytest_mcpeval.kinds.session.state import Execution, State
 
 COMPLETE = "complete"
 TARGETS = "targets_mcps"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.kind import TargetError
@@ -16,11 +16,14 @@ from pytest_mcpeval.kinds.session.endings import endings_of
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.records import TranscriptEntry
 from pytest_mcpeval.kinds.session.report import html, markdown, report_of
-from pytest_mcpeval.kinds.session.run import EvaluationRun, Surroundings
+from pytest_mcpeval.kinds.session.run import EvaluationRun
 from pytest_mcpeval.kinds.session.state import State, StateFile
 
+if TYPE_CHECKING:
+    from pytest_mcpeval.core.run_context import RunContext
 
-def finalize(run: EvaluationRun, around: Surroundings) -> State:
+
+def finalize(run: EvaluationRun, context: RunContext) -> State:
     """Ask the critic, unless its output is there already, and write the report.
 
     The status of the state is then ``complete``, or ``critic_failed``.
@@ -28,12 +31,12 @@ def finalize(run: EvaluationRun, around: Surroundings) -> State:
     Raises:
         TargetError: Scenarios are left to be carried out, or the critic could not be asked.
     """
-    with run.opened(around) as file:
+    with run.opened(context) as file:
         if file.state.status == "complete":
             return file.state
         _require_all_over(run, file.state)
         if file.state.attached_mcps and file.state.status != "reporting":
-            _criticise(run, file, around.fixtures)
+            _criticise(run, file, context.fixtures)
         if file.state.status == "reporting":
             write_report(run.folder, file, run.entries())
         return file.state

@@ -261,9 +261,9 @@ def _by_server(
 ) -> dict[str, ServerScope]:
     found: dict[str, ServerScope] = {}
     for scope in scopes:
-        if scope.server in found:
-            raise ValueError(f"server {scope.server!r} has two dispositions")
-        found[scope.server] = scope
+        if scope.mcp_name in found:
+            raise ValueError(f"server {scope.mcp_name!r} has two dispositions")
+        found[scope.mcp_name] = scope
     if missing := [name for name in servers if name not in found]:
         raise ValueError(f"no disposition for server {missing[0]!r}: give it read_only, sandboxed or skip")
     return {name: found[name] for name in servers}

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import get_args
 
-from pytest_mcpeval.kinds.session.records import Disposition
+from pytest_mcpeval.kinds.session.records import Disposition, ServerScope
 from pytest_mcpeval.kinds.session.safety_rules import mutation_hints
-from pytest_mcpeval.kinds.session.state import AttachedServer, SafetyDisposition, StateFile
+from pytest_mcpeval.kinds.session.state import AttachedServer, StateFile
 from pytest_mcpeval.text.visible import visible
 
 DISPOSITIONS: tuple[Disposition, ...] = get_args(Disposition)
@@ -47,14 +47,14 @@ def interview(file: StateFile, talk: Conversation) -> None:
     file.update(status="scoping")
 
 
-def ask_disposition(server: AttachedServer, talk: Conversation) -> SafetyDisposition:
+def ask_disposition(server: AttachedServer, talk: Conversation) -> ServerScope:
     """What a person says may be done to one server. There is no default."""
     for line in _introduction(server):
         talk.tell(visible(line))
     chosen = _chosen(server, talk)
     resources = _resources(talk) if chosen == "sandboxed" else ()
     notes = talk.ask("Notes (may be empty): ").strip()
-    return SafetyDisposition(mcp_name=server.name, disposition=chosen, test_resources=resources, notes=notes)
+    return ServerScope(server.name, chosen, resources, notes)
 
 
 def _introduction(server: AttachedServer) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -31,7 +31,7 @@ from pytest_mcpeval.kinds.session.schema import (
     SessionModel,
     SessionSettings,
 )
-from pytest_mcpeval.kinds.session.spec import REPORT_ID, PlannedScenario, SessionSpec, SessionSuite
+from pytest_mcpeval.kinds.session.spec import REPORT_ID, SessionSpec, SessionSuite
 from pytest_mcpeval.loading import Document, Problem
 from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.parsed import Key
@@ -65,20 +65,25 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
         self._check_servers(servers.attached, {**servers.attached, **servers.filtered})
         models = self._models()
         self._check_scenarios(models, servers.attached)
-        planned = tuple(self._planned(index, model) for index, model in enumerate(models))
+        scenarios = [self._scenario(index, model) for index, model in enumerate(models)]
         self.raise_problems()
-        chosen = [(index, one) for index, one in enumerate(planned) if self._is_approved(one)]
+        all_approved = self.settings.approval == "approve"
+        chosen = [(i, one) for i, one in enumerate(scenarios) if all_approved or one.source == "user"]
         return SessionSuite(
             key=self.place.key,
             kind="session",
             document=self.document,
-            cases=(*(self._case(index, one) for index, one in chosen), self._report_case()),
+            cases=tuple(self._cases(chosen)),
             settings=self.settings,
             servers=self.place.servers,
             root=root,
             attached=servers.attached,
             filtered=servers.filtered,
-            scopes={name: self._scope(name) for name in servers.attached},
+            scopes={
+                name: ServerScope(name, found.disposition, tuple(found.test_resources), found.notes)
+                for name in servers.attached
+                if (found := self.settings.dispositions[name])
+            },
             scenarios=tuple(one for _, one in chosen),
             digest=self._digest([models[index] for index, _ in chosen], root),
             given_budgets={name: one for name, one in self.place.overrides.items() if name in BUDGETS},
@@ -169,7 +174,7 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
             )
             self.problem(*self.at, index, message=message)
 
-    def _planned(self, index: int, model: ScenarioModel) -> PlannedScenario:
+    def _scenario(self, index: int, model: ScenarioModel) -> Scenario:
         steps: tuple[Step, ...] = ()
         if model.steps is not None:
             try:
@@ -183,49 +188,34 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
                 for path, message in error.problems:
                     self.problem(*self.at, index, "steps", *path, message=message)
         own_agent = model.agent and located(model.agent, self.document.path.parent)
-        scenario = Scenario(
+        return Scenario(
             id=model.id or f"S{index + 1}",
             description=model.description,
             source=model.source,
             targets_mcps=tuple(model.targets_mcps),
             steps=steps,
             agent=None if model.steps is not None else own_agent or self.settings.agent,
+            note=model.note,
+            expect_abort=model.expect_abort,
         )
-        return PlannedScenario(scenario, model.note, model.expect_abort)
 
     def _place_of(self, *keys: str | int) -> str:
         return f"{self.place.key}:{self.document.line(*self.at, *keys)}"
 
-    def _is_approved(self, planned: PlannedScenario) -> bool:
-        return self.settings.approval == "approve" or planned.scenario.source == "user"
+    def _cases(self, scenarios: Iterable[tuple[int, Scenario]]) -> Iterator[Case[SessionSpec]]:
+        for index, scenario in scenarios:
+            at: tuple[str | int, ...] = (
+                (*self.at, index) if isinstance(self.model.scenarios, list) else self.at
+            )
+            traits = {"server": scenario.targets_mcps, "tags": (scenario.source,)}
+            yield self._case(scenario.id, at, scenario, {name: one for name, one in traits.items() if one})
+        yield self._case(REPORT_ID, (), None, {})
 
-    def _scope(self, server: str) -> ServerScope:
-        found = self.settings.dispositions[server]
-        return ServerScope(server, found.disposition, tuple(found.test_resources), notes=found.notes)
-
-    def _case(self, index: int, planned: PlannedScenario) -> Case[SessionSpec]:
-        at: tuple[str | int, ...] = self.at
-        if isinstance(self.model.scenarios, list):
-            at = (*at, index)
-        scenario = planned.scenario
-        traits: dict[str, Any] = {"server": scenario.targets_mcps, "tags": (scenario.source,)}
-        return Case(
-            id=planned.id,
-            line=self.document.line(*at),
-            keys=at,
-            make_spec=lambda: SessionSpec(planned),
-            traits={name: value for name, value in traits.items() if value},
-            fixtures=self._fixtures(),
-        )
-
-    def _report_case(self) -> Case[SessionSpec]:
-        return Case(
-            id=REPORT_ID,
-            line=self.document.line(),
-            keys=(),
-            make_spec=lambda: SessionSpec(None),
-            fixtures=self._fixtures(),
-        )
+    def _case(
+        self, case_id: str, at: tuple[str | int, ...], spec: SessionSpec, traits: dict[str, Any]
+    ) -> Case[SessionSpec]:
+        line, fixtures = self.document.line(*at), self._fixtures()
+        return Case(case_id, line, at, lambda: spec, traits=traits, fixtures=fixtures)
 
     def _fixtures(self) -> tuple[str, ...]:
         """The same for every case: whichever comes first carries out more than its own scenario."""
@@ -254,11 +244,11 @@ def import_problems(suite: SessionSuite) -> Iterator[Problem]:
         ("critic",): (settings.critic, CRITIC)
     }
     keys = {case.id: case.keys for case in suite.cases}
-    for planned in suite.scenarios:
-        agent, at = planned.scenario.agent, keys[planned.id]
+    for scenario in suite.scenarios:
+        agent, at = scenario.agent, keys[scenario.id]
         if agent is not None:
             wanted[("agent",) if agent is settings.agent else (*at, "agent")] = agent, AGENT
-        for index, step in enumerate(planned.scenario.steps):
+        for index, step in enumerate(scenario.steps):
             if step.python is not None and (words := _problem("step", step.python, step.directory)):
                 yield suite.document.problem(*at, "steps", index, "python", message=words)
     for at, (model, codec) in wanted.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -63,27 +63,33 @@ def timestamp(moment: datetime) -> str:
 
 @dataclass(frozen=True)
 class ServerScope:
-    """What a person allowed for one server.
+    """What a person allowed for one server; ``test_resources`` are what a sandboxed server may change."""
 
-    ``test_resources`` are the identifiers a sandboxed server may change. ``mutation_hints`` are the tools
-    that looked as if they change something when the person was asked; nothing is decided by them.
-    """
-
-    server: str
+    mcp_name: str
     disposition: Disposition
     test_resources: tuple[str, ...] = ()
-    mutation_hints: tuple[str, ...] = ()
     notes: str = ""
 
 
 @dataclass(frozen=True)
-class Scenario:
-    """One task. It is carried out by its ``steps``, or else by the ``agent``."""
+class ScenarioRecord:
+    """A scenario, as it was approved.
+
+    ``note`` says how weak the signal is that it was derived from, ``expect_abort`` how it is meant to end.
+    """
 
     id: str
     description: str
     source: Literal["user", "derived"] = "user"
     targets_mcps: tuple[str, ...] = ()
+    note: str = ""
+    expect_abort: AbortReason | None = None
+
+
+@dataclass(frozen=True)
+class Scenario(ScenarioRecord):
+    """A scenario of a session file. It is carried out by its ``steps``, or else by the ``agent``."""
+
     steps: tuple[Step, ...] = ()
     agent: AgentModel | None = None
 
@@ -194,4 +200,3 @@ class ScenarioOutcome:
     abort_reason: AbortReason | None = None
     answer: str = ""
     checks: tuple[Check, ...] = ()
-    run: Mapping[str, Any] = field(default_factory=dict)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.options import SessionOptions
-from pytest_mcpeval.kinds.session.records import Budget, TranscriptEntry
+from pytest_mcpeval.kinds.session.records import Budget, Scenario, TranscriptEntry
 from pytest_mcpeval.kinds.session.redaction import redacted, redacted_data
 from pytest_mcpeval.kinds.session.scoping import initial_state, limited, scoped
-from pytest_mcpeval.kinds.session.spec import PlannedScenario, SessionSuite
+from pytest_mcpeval.kinds.session.spec import SessionSuite
 from pytest_mcpeval.kinds.session.state import (
     BEFORE_EXECUTION,
     Execution,
@@ -29,9 +28,8 @@ from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.session.guard import Guard
-    from pytest_mcpeval.servers.connection import Connection
-    from pytest_mcpeval.servers.definitions import ServerDefinition
 
 
 Opening = Literal["begin", "begin_anew", "go_on", "resume", "read"]
@@ -73,14 +71,6 @@ def opening(state: State | None, options: SessionOptions, scenarios_file: str) -
     )
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What an evaluation needs of the process it runs in."""
-
-    connect: Callable[[ServerDefinition], Connection]
-    fixtures: Mapping[str, Any] = field(default_factory=dict)
-
-
 class EvaluationRun:
     """One evaluation in one process. Several processes may hold one of the same: the first one works."""
 
@@ -101,22 +91,22 @@ class EvaluationRun:
         return read_entries(self.folder.transcript)
 
     @contextmanager
-    def opened(self, around: Surroundings) -> Iterator[StateFile]:
+    def opened(self, context: RunContext) -> Iterator[StateFile]:
         """The state, made ready to execute, with other processes kept out.
 
         Raises:
             TargetError: There is an evaluation of that name, and nobody said what shall become of it.
         """
         with self.folder.locked():
-            self._file = self._open(around)
+            self._file = self._open(context)
             yield self._file
 
-    def _open(self, around: Surroundings) -> StateFile:
+    def _open(self, context: RunContext) -> StateFile:
         file = self._read()
         if self._file is not None and file is not None:
             if any(entry.status == "running" for entry in file.state.execution):
                 # Whoever began it held the lock, and has died since this process last looked.
-                self._take_over(file, around, again=False)
+                self._take_over(file, context, again=False)
             return file
         if file is None:
             self._refuse_leftovers()
@@ -124,12 +114,12 @@ class EvaluationRun:
         if decision == "begin_anew":
             self.folder.set_aside()
         if file is None or decision in ("begin", "begin_anew"):
-            return self._begin(around, file if decision == "begin" else None)
+            return self._begin(context, file if decision == "begin" else None)
         if decision == "read":
             self._require_same_scenarios(file.state)
             self._require_no_other_budgets(file.state)
         else:
-            self._take_over(file, around, again=decision == "resume")
+            self._take_over(file, context, again=decision == "resume")
         return file
 
     def _read(self) -> StateFile | None:
@@ -155,17 +145,17 @@ class EvaluationRun:
                 "anew with --mcpeval-restart, or remove the folder"
             )
 
-    def _begin(self, around: Surroundings, earlier: StateFile | None) -> StateFile:
+    def _begin(self, context: RunContext, earlier: StateFile | None) -> StateFile:
         """Phases 1 to 3: nobody is asked, since the file has all answers; each is written down."""
         state = initial_state(self.suite, self.folder.name, self.options)
         if earlier is not None:
             state = state.model_copy(update={"started": earlier.state.started})
-        return scoped(StateFile.create(self.folder.state, state), self.suite, around.connect)
+        return scoped(StateFile.create(self.folder.state, state), self.suite, context.connection)
 
-    def _take_over(self, file: StateFile, around: Surroundings, *, again: bool) -> None:
+    def _take_over(self, file: StateFile, context: RunContext, *, again: bool) -> None:
         """Go on with what a process that is no more has begun."""
         if file.state.status in BEFORE_EXECUTION:
-            scoped(file, self.suite, around.connect)
+            scoped(file, self.suite, context.connection)
             return
         self._require_same_scenarios(file.state)
         if file.state.status == "executing":
@@ -197,40 +187,42 @@ class EvaluationRun:
                 f"or {_way_out(state)}"
             )
 
-    def execute(self, wanted: Sequence[str], around: Surroundings) -> State:
+    def execute(self, wanted: Sequence[str], context: RunContext) -> State:
         """Carry out those of the wanted scenarios that are not over, in the order of the file."""
-        with self.opened(around) as file:
+        with self.opened(context) as file:
             if not self.suite.attached or file.state.status not in ("scoped", "executing"):
                 return file.state
             if file.state.status == "scoped":
                 file.update(status="executing", session_started=now())
-            for planned in self.suite.scenarios:
-                if planned.id in wanted and not _is_over(file.state, planned.id):
-                    self._carry_out(planned, file, around)
-            if all(_is_over(file.state, planned.id) for planned in self.suite.scenarios):
+            for scenario in self.suite.scenarios:
+                if scenario.id in wanted and not _is_over(file.state, scenario.id):
+                    self._carry_out(scenario, file, context)
+            if all(_is_over(file.state, scenario.id) for scenario in self.suite.scenarios):
                 file.update(status="critiquing", session_ended=now())
             return file.state
 
-    def _carry_out(self, planned: PlannedScenario, file: StateFile, around: Surroundings) -> None:
+    def _carry_out(self, scenario: Scenario, file: StateFile, context: RunContext) -> None:
         from pytest_mcpeval.kinds.session.execution import execute
         from pytest_mcpeval.kinds.session.toolbox import Toolbox
 
-        guard = self._guard_on(file, around)
-        count = call_count(self.entries(), planned.id)
+        guard = self._guard_on(file, context)
+        count = call_count(self.entries(), scenario.id)
         file.set_execution(
-            Execution(scenario_id=planned.id, status="running", call_count=count, started=now())
+            Execution(scenario_id=scenario.id, status="running", call_count=count, started=now())
         )
         try:
             if not guard.wallclock_exceeded():
-                self._require_servers(planned, around)
-            toolbox = Toolbox(guard, planned.id)
-            outcome = execute(planned.scenario, toolbox, fixtures=around.fixtures)
+                # A server that a scenario is meant for and that does not start: nothing could be asked.
+                for name in scenario.targets_mcps:
+                    context.connection(self.suite.attached[name].definition)
+            toolbox = Toolbox(guard, scenario.id)
+            outcome = execute(scenario, toolbox, fixtures=context.fixtures)
         except (TargetError, ServerStartError, ServerConfigError) as error:
-            file.set_execution(_failed(file.state, planned.id, redacted(str(error))))
+            file.set_execution(_failed(file.state, scenario.id, redacted(str(error))))
             return
         file.set_execution(
             Execution(
-                scenario_id=planned.id,
+                scenario_id=scenario.id,
                 status=outcome.status,
                 call_count=outcome.call_count,
                 abort_reason=outcome.abort_reason,
@@ -243,12 +235,7 @@ class EvaluationRun:
             )
         )
 
-    def _require_servers(self, planned: PlannedScenario, around: Surroundings) -> None:
-        """A server that a scenario is meant for and that does not start: nothing could be asked."""
-        for name in planned.scenario.targets_mcps:
-            around.connect(self.suite.attached[name].definition)
-
-    def _guard_on(self, file: StateFile, around: Surroundings) -> Guard:
+    def _guard_on(self, file: StateFile, context: RunContext) -> Guard:
         from pytest_mcpeval.kinds.session.guard import Guard
 
         if self._guard is None:
@@ -257,7 +244,7 @@ class EvaluationRun:
                 scopes=list(self.suite.scopes.values()),
                 transcript=Transcript(self.folder.transcript),
                 budget=self._budget(file.state),
-                connect=around.connect,
+                connect=context.connection,
                 on_count=self._count,
             )
         return self._guard

@@ -24,13 +24,13 @@ def scenario_sample(
     suite: SessionSuite, case: Case[SessionSpec], state: State, entries: Sequence[TranscriptEntry]
 ) -> Sample:
     """The sample of a scenario that is over; one without servers is told of and left to the report."""
-    planned = case.spec.planned
-    assert planned is not None, "the report has a sample of its own"
+    scenario = case.spec
+    assert scenario is not None, "the report has a sample of its own"
     if not state.attached_mcps:
         return nothing_sample(suite, case)
     execution = state.execution_of(case.id)
     assert execution is not None, "it is over"
-    ending = ending_of(planned.record(), state, entries)
+    ending = ending_of(scenario, state, entries)
     return Sample(
         suite=suite.key,
         kind=suite.kind,
@@ -38,7 +38,7 @@ def scenario_sample(
         outcome="failed" if ending.failed else "passed",
         checks=ending.checks,
         message=_message(execution, ending.failed),
-        traits={**case.traits, "name": planned.scenario.description},
+        traits={**case.traits, "name": scenario.description},
         measured={
             "status": execution.status,
             "abort_reason": execution.abort_reason,

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_mcpeval.kinds.session.discovery import USER_FILE
-from pytest_mcpeval.kinds.session.edge_cases import Manifest, derive
+from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal, derive
 from pytest_mcpeval.kinds.session.intake import target_problem
 from pytest_mcpeval.kinds.session.interview import Conversation, ask_disposition
-from pytest_mcpeval.kinds.session.records import Disposition
+from pytest_mcpeval.kinds.session.records import Disposition, ScenarioRecord, ServerScope
 from pytest_mcpeval.kinds.session.schema import MOST_SCENARIOS, IntakeModel, approval_of
-from pytest_mcpeval.kinds.session.state import SafetyDisposition, ScenarioRecord, State, StateFile
+from pytest_mcpeval.kinds.session.state import State, StateFile
 from pytest_mcpeval.text.visible import visible
 
 ASK_APPROVAL = """\
@@ -32,16 +32,6 @@ _ADD = re.compile(r"add\s+(\S.*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Proposal:
-    """One scenario somebody is asked to approve."""
-
-    description: str
-    source: Literal["user", "derived"] = "user"
-    targets_mcps: tuple[str, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Approved:
     """What was approved, and with which word."""
 
@@ -51,13 +41,7 @@ class Approved:
     def records(self) -> tuple[ScenarioRecord, ...]:
         """The scenarios with their ids, for the state."""
         return tuple(
-            ScenarioRecord(
-                id=f"S{number}",
-                source=one.source,
-                description=one.description,
-                targets_mcps=one.targets_mcps,
-                note=one.note,
-            )
+            ScenarioRecord(f"S{number}", one.description, one.source, one.targets_mcps, one.note)
             for number, one in enumerate(self.scenarios, 1)
         )
 
@@ -124,8 +108,7 @@ def with_derived(
     """The scenarios of a person, and behind them as many derived ones as there is room for."""
     room = MOST_SCENARIOS - len(proposals)
     read_only = [name for name, disposition in _dispositions(file).items() if disposition == "read_only"]
-    found = derive(tools, [one.description for one in proposals], room, read_only)
-    return [*proposals, *(Proposal(one.description, "derived", one.targets_mcps, one.note) for one in found)]
+    return [*proposals, *derive(tools, [one.description for one in proposals], room, read_only)]
 
 
 def approve(proposals: Sequence[Proposal], talk: Conversation) -> Approved:
@@ -144,7 +127,13 @@ def approve(proposals: Sequence[Proposal], talk: Conversation) -> Approved:
         try:
             token = approval_of(answer)
         except ValueError:
-            found = _edited(found, answer, talk)
+            edited = edit(found, answer)
+            if edited is not None:
+                found = edited
+            elif _ADD.fullmatch(answer.strip()):
+                talk.tell(f"{MOST_SCENARIOS} scenarios are the most: drop one first.")
+            else:
+                talk.tell("That neither approves nor edits the list.")
             continue
         kept = tuple(one for one in found if token == "approve" or one.source == "user")
         if not kept:
@@ -161,17 +150,6 @@ def _listed(proposals: Sequence[Proposal]) -> Iterable[str]:
             yield f"     {one.note}"
 
 
-def _edited(proposals: list[Proposal], request: str, talk: Conversation) -> list[Proposal]:
-    edited = edit(proposals, request)
-    if edited is None and _ADD.fullmatch(request.strip()):
-        talk.tell(f"{MOST_SCENARIOS} scenarios are the most: drop one first.")
-        return proposals
-    if edited is None:
-        talk.tell("That neither approves nor edits the list.")
-        return proposals
-    return edited
-
-
 def edit(proposals: Sequence[Proposal], request: str) -> list[Proposal] | None:
     """The list after ``drop S3``, ``rewrite S2 to …`` or ``add …``; None when it is no such request."""
     text = request.strip()
@@ -181,17 +159,13 @@ def edit(proposals: Sequence[Proposal], request: str) -> list[Proposal] | None:
         return kept if len(kept) < len(proposals) else None
     if found := _REWRITE.fullmatch(text):
         index = int(found[1]) - 1
-        if not _has(proposals, index):
+        if not 0 <= index < len(proposals):
             return None
         new = replace(proposals[index], description=found[2], source="user", note="")
         return [*proposals[:index], new, *proposals[index + 1 :]]
     if (found := _ADD.fullmatch(text)) and len(proposals) < MOST_SCENARIOS:
         return [*proposals, Proposal(found[1])]
     return None
-
-
-def _has(proposals: Sequence[Proposal], index: int) -> bool:
-    return 0 <= index < len(proposals)
 
 
 _HEAD = """\
@@ -215,7 +189,7 @@ def scenarios_file(state: State, approved: Approved) -> str:
     return _HEAD + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _disposition(found: SafetyDisposition) -> Any:
+def _disposition(found: ServerScope) -> Any:
     more = {
         **({"test_resources": list(found.test_resources)} if found.test_resources else {}),
         **({"notes": found.notes} if found.notes else {}),

@@ -15,7 +15,6 @@ from pytest_mcpeval.kinds.session.state import (
     AttachedServer,
     Config,
     FilteredServer,
-    SafetyDisposition,
     State,
     StateFile,
     now,
@@ -65,17 +64,8 @@ def scoped(file: StateFile, suite: SessionSuite, connect: Connect) -> StateFile:
         file.update(status="reporting", filtered_mcps=filtered)
         return file
     file.update(status="interviewing", attached_mcps=attached, filtered_mcps=filtered)
-    dispositions = tuple(
-        SafetyDisposition(
-            mcp_name=scope.server,
-            disposition=scope.disposition,
-            test_resources=scope.test_resources,
-            notes=scope.notes,
-        )
-        for scope in suite.scopes.values()
-    )
-    file.update(status="scoping", safety_dispositions=dispositions)
-    file.update(status="scoped", scenarios=tuple(planned.record() for planned in suite.scenarios))
+    file.update(status="scoping", safety_dispositions=tuple(suite.scopes.values()))
+    file.update(status="scoped", scenarios=suite.scenarios)
     return file
 
 

@@ -9,46 +9,14 @@ from typing import Any
 
 from pytest_mcpeval.core.kind import Suite
 from pytest_mcpeval.kinds.session.discovery import FoundServer
-from pytest_mcpeval.kinds.session.records import AbortReason, Scenario, ServerScope
-from pytest_mcpeval.kinds.session.state import ScenarioRecord
+from pytest_mcpeval.kinds.session.records import Scenario, ServerScope
 
 REPORT_ID = "report"
 """The id of the case that asks the critic and writes the report."""
 
 
-@dataclass(frozen=True)
-class PlannedScenario:
-    """A scenario that was approved, with what its file says besides.
-
-    ``note`` says how weak the signal is that it was derived from; ``expect_abort`` is how it is meant to end.
-    """
-
-    scenario: Scenario
-    note: str = ""
-    expect_abort: AbortReason | None = None
-
-    @property
-    def id(self) -> str:
-        """``S1``, ``S2``, …"""
-        return self.scenario.id
-
-    def record(self) -> ScenarioRecord:
-        """What the state says of it."""
-        return ScenarioRecord(
-            id=self.scenario.id,
-            source=self.scenario.source,
-            description=self.scenario.description,
-            targets_mcps=self.scenario.targets_mcps,
-            note=self.note,
-            expect_abort=self.expect_abort,
-        )
-
-
-@dataclass(frozen=True)
-class SessionSpec:
-    """What one item is about: a scenario, or with None the report on all of them."""
-
-    planned: PlannedScenario | None
+SessionSpec = Scenario | None
+"""What one item is about: a scenario, or with None the report on all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +33,6 @@ class SessionSuite(Suite[SessionSpec]):
     attached: Mapping[str, FoundServer]
     filtered: Mapping[str, str]
     scopes: Mapping[str, ServerScope]
-    scenarios: tuple[PlannedScenario, ...]
+    scenarios: tuple[Scenario, ...]
     digest: str
     given_budgets: Mapping[str, Any]
-
-    def scenario(self, scenario_id: str) -> PlannedScenario:
-        """The scenario of that id."""
-        return next(planned for planned in self.scenarios if planned.id == scenario_id)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.session.critic.findings import DanglingCitation, Finding
-from pytest_mcpeval.kinds.session.records import AbortReason, Disposition, ServerScope, timestamp
+from pytest_mcpeval.kinds.session.records import ScenarioRecord, ServerScope, timestamp
 from pytest_mcpeval.loading import DataFileError, Problem, load
 from pytest_mcpeval.loading.schema import validate
 
@@ -71,30 +71,6 @@ class FilteredServer(_Record):
     reason: str
 
 
-class SafetyDisposition(_Record):
-    """What may be done to a server."""
-
-    mcp_name: str
-    disposition: Disposition
-    test_resources: tuple[str, ...] = ()
-    notes: str = ""
-
-    def scope(self) -> ServerScope:
-        """The same for the guard."""
-        return ServerScope(self.mcp_name, self.disposition, self.test_resources, notes=self.notes)
-
-
-class ScenarioRecord(_Record):
-    """A scenario, as it was approved; ``expect_abort`` is set where it is meant to be aborted."""
-
-    id: str
-    source: Literal["user", "derived"] = "user"
-    description: str
-    targets_mcps: tuple[str, ...] = ()
-    note: str = ""
-    expect_abort: AbortReason | None = None
-
-
 class Outcome(_Record):
     """What a scenario left to judge.
 
@@ -136,7 +112,7 @@ class State(_Record):
     config: Config = Config()
     attached_mcps: tuple[AttachedServer, ...] = ()
     filtered_mcps: tuple[FilteredServer, ...] = ()
-    safety_dispositions: tuple[SafetyDisposition, ...] = ()
+    safety_dispositions: tuple[ServerScope, ...] = ()
     scenarios: tuple[ScenarioRecord, ...] = ()
     execution: tuple[Execution, ...] = ()
     critic_findings: tuple[Finding, ...] = ()
@@ -158,7 +134,7 @@ class State(_Record):
         """The attached servers, in the order they were found."""
         return [server.name for server in self.attached_mcps]
 
-    def disposition(self, server: str) -> SafetyDisposition | None:
+    def disposition(self, server: str) -> ServerScope | None:
         """What may be done to a server; None when nobody has said."""
         return next((found for found in self.safety_dispositions if found.mcp_name == server), None)
 

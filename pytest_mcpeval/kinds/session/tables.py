@@ -14,9 +14,9 @@ from pytest_mcpeval.kinds.session.metrics import measure
 _COUNTS = ("tools", "calls", "errors", "description_tokens")
 
 
-def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
+def tables(samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
     """What each suite did and found, and what each of its servers cost."""
-    measured = {key: measure(samples) for key, samples in suites.items()}
+    measured = {key: measure(own) for key, own in samples.items()}
     carried_out = {key: found for key, found in measured.items() if found["scenarios"]}
     judged = {key: found["findings"] for key, found in carried_out.items() if found.get("findings")}
     calls = ("Sessions", "scenarios", "aborted", "calls", "blocked")
