@@ -6,11 +6,14 @@ validators demand beyond its fields is added here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
+
+from pytest_mcpeval.core.fields import PROVENANCE
+from pytest_mcpeval.core.kind import Kind
 
 Schema = dict[str, Any]
 
@@ -43,17 +46,10 @@ def scenario_schema() -> Schema:
     }
 
 
-def kind_schema(name: str) -> Schema:
-    """The schema of a data file that a kind describes by a model.
-
-    Raises:
-        KeyError: No kind has a file of that name.
-    """
-    from pytest_mcpeval.kinds import Kinds
-    from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-
-    models = {key: kind.file_models[key] for kind in Kinds(BUILTIN).values() for key in kind.file_models}
-    schema = _schema_of(models[name])
+def model_schema(name: str, model: type[BaseModel]) -> Schema:
+    """The schema of a data file that a kind describes by a model."""
+    schema = _schema_of(model)
+    schema["patternProperties"] = {f"^{PROVENANCE}": {}}
     return {"$schema": DIALECT, **schema, "title": f"pytest-mcpeval: {name}"}
 
 
@@ -65,11 +61,8 @@ def agent_schema() -> Schema:
     return {"$schema": DIALECT, **schema, "title": "pytest-mcpeval: manifest of an agent"}
 
 
-def project_schema() -> Schema:
-    """The schema of ``mcpeval.yaml``."""
-    from pytest_mcpeval.kinds import Kinds
-    from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-
+def project_schema(kinds: Mapping[str, Kind[Any]]) -> Schema:
+    """The schema of ``mcpeval.yaml`` with the sections of all kinds."""
     definitions: Schema = {"server": _server()}
     properties: Schema = {
         "servers": {
@@ -78,7 +71,7 @@ def project_schema() -> Schema:
             "additionalProperties": {"$ref": "#/$defs/server"},
         }
     }
-    for name, kind in Kinds(BUILTIN).items():
+    for name, kind in kinds.items():
         # Models of several kinds have the same names.
         entry = _schema_of(kind.settings_model, f"{name}.")
         definitions |= entry.pop("$defs", {})
@@ -137,12 +130,18 @@ def _files() -> Schema:
 
 
 def _schema_of(model: type[BaseModel], prefix: str = "") -> Schema:
-    """The schema of a model, each key in both spellings; ``prefix`` is put before the names in ``$defs``."""
+    """The schema of a model; ``prefix`` is put before the names in ``$defs``.
+
+    The models of our files read each key in both spellings. Models that say nothing refuse unknown keys.
+    """
     schema = model.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
     if "$defs" in schema:
         schema["$defs"] = {f"{prefix}{name}": inner for name, inner in schema["$defs"].items()}
     for found in (schema, *schema.get("$defs", {}).values()):
-        _spell_both_ways(found)
+        if "alias_generator" in model.model_config:
+            _spell_both_ways(found)
+        if "properties" in found:
+            found.setdefault("additionalProperties", False)
     return schema
 
 

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.cli.project import collected, root_directory, shown
+from pytest_mcpeval.kinds import KIND_OPTIONS
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.cli.project import Collected
     from pytest_mcpeval.core.evaluation import Evaluation, SessionState
     from pytest_mcpeval.core.sample import Sample
     from pytest_mcpeval.core.sample_store import SampleStore, Selection
     from pytest_mcpeval.plugin.runtime import Runtime
+    from pytest_mcpeval.reports.files import ReportWriter
     from pytest_mcpeval.reports.shard import ShardModel
 
 DESCRIPTION = """\
@@ -56,7 +59,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "directories", nargs="+", type=Path, metavar="DIR", help="directory of a shard's report"
     )
     parser.add_argument("--report", type=Path, metavar="DIR", help="write report.json and report.md into DIR")
-    parser.add_argument("--sarif", type=Path, metavar="FILE", help="write what scans found into FILE")
+    for option in KIND_OPTIONS:
+        if option.is_report:
+            name = f"--{option.name.removeprefix('--mcpeval-')}"
+            parser.add_argument(name, dest=option.dest, metavar=option.metavar, help=option.help)
     parser.add_argument("--bless", action="store_true", help="write the baselines of the run")
     parser.add_argument(
         "--paths",
@@ -78,7 +84,8 @@ def run(options: argparse.Namespace) -> int:
     root = options.rootdir.absolute() if options.rootdir else root_directory(Path.cwd())
     try:
         shards = read_shards(options.directories, root)
-        runtime, store, state = _united(shards, root, options.paths)
+        found, store, state = _united(shards, root, options.paths)
+        runtime = found.runtime
         others = [one for one in runtime.settings.measuring_options if one.startswith("--mcpeval-retriever")]
         if options.bless and others:
             raise MergeError(f"--bless would commit the numbers of another search: {others[0]}")
@@ -86,24 +93,25 @@ def run(options: argparse.Namespace) -> int:
         for line in str(error).splitlines():
             print(visible(f"{options.prog}: {line}"), file=sys.stderr)
         return 2
-    return _judged(runtime, store, state, shards, options)
+    return _judged(found, store, state, shards, options)
 
 
 def _judged(
-    runtime: Runtime,
+    found: Collected,
     store: SampleStore,
     state: SessionState,
     shards: Sequence[Shard],
     options: argparse.Namespace,
 ) -> int:
+    runtime = found.runtime
     runtime.settings = replace(runtime.settings, bless=options.bless, shard=False)
     evaluation = runtime.evaluate(store, state, is_merged=True)
-    unwritten = list(_write_reports(evaluation, shards, options))
+    writer = _write_reports(evaluation.redacted(), shards, found, options)
     _print(evaluation, store, shards)
-    for problem in unwritten:
+    for problem in writer.problems:
         print(f"{options.prog}: {problem}", file=sys.stderr)
     lacks_verdict = evaluation.is_partial and runtime.settings.fails_without_verdict
-    return int(evaluation.verdict in ("failed", "error") or lacks_verdict or bool(unwritten))
+    return int(evaluation.verdict in ("failed", "error") or lacks_verdict or bool(writer.problems))
 
 
 def read_shards(directories: Sequence[Path], root: Path) -> list[Shard]:
@@ -157,7 +165,7 @@ def _in_json(text: str) -> str:
 
 def _united(
     shards: Sequence[Shard], root: Path, paths: Sequence[str]
-) -> tuple[Runtime, SampleStore, SessionState]:
+) -> tuple[Collected, SampleStore, SessionState]:
     """The whole run: what it was to run, and the samples and states of all shards.
 
     Raises:
@@ -170,12 +178,12 @@ def _united(
     if problems := [*_other_ways(shards), *_unfinished(shards)]:
         raise MergeError("\n".join(problems))
     try:
-        runtime, selections = collected(root, [*options, *paths])
+        found = collected(root, [*options, *paths])
     except ValueError as error:
         raise MergeError(f"what the whole run is cannot be collected in {shown(root)}:\n{error}") from None
     problems = [
-        *_other_inputs(shards, runtime, selections),
-        *_missing(shards, selections),
+        *_other_inputs(shards, found.runtime, found.selections),
+        *_missing(shards, found.selections),
         *_disagreements(shards),
     ]
     if problems:
@@ -191,7 +199,7 @@ def _united(
         uncollected=tuple(sorted({file for shard in shards for file in shard.model.state.uncollected})),
         lost_worker=any(shard.model.state.lost_worker for shard in shards),
     )
-    return runtime, SampleStore({one.suite: one for one in selections}, samples), state
+    return found, SampleStore({one.suite: one for one in found.selections}, samples), state
 
 
 def _other_ways(shards: Sequence[Shard]) -> Iterator[str]:
@@ -269,26 +277,24 @@ def _disagreements(shards: Sequence[Shard]) -> Iterator[str]:
 
 
 def _write_reports(
-    evaluation: Evaluation, shards: Sequence[Shard], options: argparse.Namespace
-) -> Iterator[str]:
-    """Write what was asked for; yields what could not be written."""
-    from pytest_mcpeval.core.baseline import write_atomically
-    from pytest_mcpeval.kinds.security.sarif import sarif
-    from pytest_mcpeval.reports import json_report, markdown
+    evaluation: Evaluation, shards: Sequence[Shard], found: Collected, options: argparse.Namespace
+) -> ReportWriter:
+    """Write what was asked for."""
+    from pytest_mcpeval.core.option import CommandLine
+    from pytest_mcpeval.reports.files import ReportWriter
 
-    started, seconds = (
-        min(shard.model.run.started for shard in shards),
-        sum(shard.model.run.seconds for shard in shards),
-    )
-    try:
-        if options.sarif is not None:
-            write_atomically(options.sarif, sarif(evaluation))
-        if options.report is not None:
-            json_report.write(options.report / "report.json", evaluation, started, seconds)
-            markdown.write(options.report / "report.md", evaluation, started, seconds)
-            print(f"reports: {shown(options.report)}/report.json and report.md")
-    except OSError as error:
-        yield f"cannot write {error.filename}: {error.strerror or error}"
+    writer, here = ReportWriter(Path.cwd()), Path.cwd()
+    command_line = CommandLine(found.runtime.rootdir, here, vars(options).get)
+    for kind in found.runtime.kinds.declarations.values():
+        for file in kind.report_files(kind.options(command_line)):
+            writer.write(file.path, file.text(evaluation))
+    started = min(shard.model.run.started for shard in shards)
+    seconds = sum(shard.model.run.seconds for shard in shards)
+    hook = found.hook.pytest_mcpeval_report
+    writer.write_report(evaluation, hook, options.report and here / options.report, started, seconds)
+    if line := writer.line(options.report and here / options.report):
+        print(line)
+    return writer
 
 
 def _print(evaluation: Evaluation, store: SampleStore, shards: Sequence[Shard]) -> None:

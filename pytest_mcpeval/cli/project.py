@@ -6,12 +6,17 @@ import contextlib
 import io
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mcpeval.config.root_directory import configures_pytest
 
 if TYPE_CHECKING:
+    import pluggy
+    import pytest
+
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.core.sample_store import Selection
     from pytest_mcpeval.plugin.runtime import Runtime
 
@@ -35,37 +40,74 @@ def runtime_at(root: Path) -> Runtime:
     return Runtime(settings, Kinds(BUILTIN))
 
 
-def collected(root: Path, arguments: Sequence[str]) -> tuple[Runtime, list[Selection]]:
-    """What a session of pytest with these arguments would run in a root directory, and what it knows then.
+def runtime_of(root: Path, paths: Sequence[str] = ()) -> Runtime:
+    """What the plugin knows in a session of pytest with these paths: ini keys, and what conftest files add.
 
-    Unlike `runtime_at`, it knows ini keys and what conftest files register.
+    Raises:
+        ValueError: pytest does not start; the text is what it printed.
+    """
+    import pytest
+
+    from pytest_mcpeval.plugin.runtime import Runtime
+    from pytest_mcpeval.python_tests.fixtures import context_key
+
+    found: list[RunContext] = []
+
+    class Started:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_collection(self, session: pytest.Session) -> bool:
+            found.append(session.config.stash[context_key])
+            return True  # Nothing is collected.
+
+    _start_pytest(root, [f"--rootdir={root}", *paths], Started(), found)
+    (runtime,) = found
+    assert isinstance(runtime, Runtime)
+    return runtime
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a session of pytest would run, what it knows then, and its hooks."""
+
+    runtime: Runtime
+    selections: Sequence[Selection]
+    hook: pluggy.HookRelay
+
+
+def collected(root: Path, arguments: Sequence[str]) -> Collected:
+    """What a session of pytest with these arguments would run in a root directory.
 
     Raises:
         ValueError: Something cannot be collected; the text is what pytest printed.
     """
-    import pytest
-
     from pytest_mcpeval.plugin.executing import Executor
 
-    found: list[tuple[Runtime, list[Selection]]] = []
+    found: list[Collected] = []
 
-    class Collected:
+    class Finished:
         def pytest_collection_finish(self, session: pytest.Session) -> None:
             executor = session.config.pluginmanager.get_plugin("mcpeval-executor")
             assert isinstance(executor, Executor)
-            found.append((executor.runtime, executor.selections()))
+            found.append(Collected(executor.runtime, executor.selections(), session.config.hook))
+
+    _start_pytest(root, arguments, Finished(), found)
+    return found[0]
+
+
+def _start_pytest(root: Path, arguments: Sequence[str], plugin: object, found: Sequence[object]) -> None:
+    """Run a session of pytest in which no case runs, and in which a plugin finds something."""
+    import pytest
 
     if str(root) not in sys.path:
-        # As `python -m pytest` does, with which the shards may have been run.
+        # As `python -m pytest` does.
         sys.path.append(str(root))
     output = io.StringIO()
     # Asserts are not rewritten: that would warn of packages which are imported already.
     options = ["--mcpeval", "--collect-only", "-q", "--capture=no", "--assert=plain", *arguments]
     with contextlib.chdir(root), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        status = pytest.main(options, plugins=[Collected()])
+        status = pytest.main(options, plugins=[plugin])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or not found:
         raise ValueError(output.getvalue().strip())
-    return found[0]
 
 
 def shown(path: Path) -> str:

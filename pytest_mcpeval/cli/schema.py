@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 NAMES = ("scenario", "retrieval", "corpus", "security", "agent", "session", "mcpeval.yaml", ".mcp.json")
@@ -20,6 +22,8 @@ Print a JSON Schema, with which editors complete and check data files. Save it, 
   session       scenarios that an agent carries out with the attached servers
   mcpeval.yaml  servers and settings
   .mcp.json     servers
+
+Kinds that conftest files add have the names of their `file_models`.
 """
 
 
@@ -31,21 +35,40 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", nargs="?", default="scenario", choices=NAMES, metavar="NAME")
+    parser.add_argument("name", nargs="?", default="scenario", metavar="NAME")
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the schema."""
     from pytest_mcpeval.cli import file_schemas
+    from pytest_mcpeval.cli.project import root_directory, runtime_of
+    from pytest_mcpeval.loading.messages import shown, suggestion
+    from pytest_mcpeval.text.visible import visible
 
+    name: str = options.name
     makers = {
         "scenario": file_schemas.scenario_schema,
         "agent": file_schemas.agent_schema,
-        "mcpeval.yaml": file_schemas.project_schema,
         ".mcp.json": file_schemas.mcp_json_schema,
     }
-    name: str = options.name
-    schema = makers[name]() if name in makers else file_schemas.kind_schema(name)
+    if name in makers:
+        schema = makers[name]()
+    else:
+        try:
+            kinds = runtime_of(root_directory(Path.cwd())).kinds
+        except ValueError as error:
+            print(visible(f"{options.prog}: pytest does not start:\n{error}"), file=sys.stderr)
+            return 2
+        models = {key: model for kind in kinds.values() for key, model in kind.file_models.items()}
+        if name == "mcpeval.yaml":
+            schema = file_schemas.project_schema(kinds)
+        elif name in models:
+            schema = file_schemas.model_schema(name, models[name])
+        else:
+            known = list(dict.fromkeys((*NAMES, *models)))
+            words = f"unknown name {shown(name)}{suggestion(name, known)}: expected {', '.join(known)}"
+            print(visible(f"{options.prog}: {words}"), file=sys.stderr)
+            return 2
     print(json.dumps(schema, indent=2, ensure_ascii=False))
     return 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
+from pytest_mcpeval.cli.project import root_directory, runtime_of, shown
 
 if TYPE_CHECKING:
     from pytest_mcpeval.loading import DataFileError, Problem
@@ -23,12 +23,9 @@ its file and line.
 A directory stands for the files that pytest --mcpeval would collect below it: mcpeval.yaml files, files in
 datasets/, and those whose name says what they are (*.eval.yaml, ...). A file is checked whatever its name.
 
-Kinds and checks that a conftest.py registers, and ini keys, are not known here: use
-pytest --mcpeval --collect-only in projects that have such.
+Kinds and checks that conftest files add are known, and ini keys: pytest reads both, without running anything.
 """
 
-CONFTEST_HINT = "kinds and checks of a conftest.py are not known here: see pytest --mcpeval --collect-only"
-UNKNOWN_HERE = ("unknown check type", "no known shape")
 SKIPPED_DIRECTORIES = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
 
 
@@ -55,12 +52,19 @@ def _add_root(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check the files; prints problems and a summary."""
+    from pytest_mcpeval.text.visible import visible
+
     missing = [path for path in options.paths if not Path(path).exists()]
     if missing:
         print(f"{options.prog}: no such file or directory: {', '.join(missing)}", file=sys.stderr)
         return 2
     root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
-    runtime = runtime_at(root)
+    try:
+        runtime = runtime_of(root, [os.path.abspath(path) for path in options.paths])
+    except ValueError as error:
+        message = f"pytest does not start in {shown(root)}:\n{error}"
+        print(visible(f"{options.prog}: {message}"), file=sys.stderr)
+        return 2
     files = list(dict.fromkeys(file for path in options.paths for file in data_files(Path(path), runtime)))
     if not files:
         print(f"{options.prog}: no data files found in {', '.join(options.paths)}", file=sys.stderr)
@@ -95,8 +99,6 @@ def _report(files: list[Path], runtime: Runtime) -> int:
         print(visible(line))
     totals = f"{_counted(len(files), 'file')}, {_counted(sum(found.cases for found in all_checked), 'case')}"
     print(f"{totals}: {_counted(len(problems), 'problem') if problems else 'no problems'}")
-    if any(words in problem.message for problem in problems for words in UNKNOWN_HERE):
-        print(f"({CONFTEST_HINT})")
     return 1 if problems else 0
 
 
@@ -140,13 +142,18 @@ def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:
 
 def _problems_of(file: Path, found: DataFileError, runtime: Runtime) -> Iterable[Problem]:
     """Those of another file. A settings file is read again: its problems are shown in full only once."""
-    from pytest_mcpeval.config.project_file import MISTAKEN_NAMES, PROJECT_FILE_NAME, SERVERS_FILE_NAME
+    from pytest_mcpeval.config.project_file import (
+        MISTAKEN_NAMES,
+        PROJECT_FILE_NAME,
+        SERVERS_FILE_NAME,
+        ProjectFiles,
+    )
     from pytest_mcpeval.loading import DataFileError
 
     if file.name not in (PROJECT_FILE_NAME, *MISTAKEN_NAMES, SERVERS_FILE_NAME):
         return [problem for problem in found.problems if problem.path.absolute() == file]
     try:
-        runtime_at(runtime.settings.rootdir).project_files.read(file)
+        ProjectFiles(runtime.rootdir, runtime.kinds).read(file)
     except DataFileError as error:
         return error.problems
     return ()

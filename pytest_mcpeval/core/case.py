@@ -74,6 +74,13 @@ class Case(Generic[SpecT]):
     fixtures: tuple[str, ...] = ()
     may_prefetch: bool = False
 
+    @classmethod
+    def of_row(
+        cls, document: Document, keys: tuple[str | int, ...], name: str, spec: SpecT, **fields: Any
+    ) -> Case[SpecT]:
+        """The case in the row at a path of keys; ``fields`` are further ones, such as ``traits``."""
+        return cls(name, document.line(*keys), keys, lambda: spec, **fields)
+
     @cached_property
     def spec(self) -> SpecT:
         """What its kind needs to run it."""

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from pytest_mcpeval.core.baseline import is_baseline
 from pytest_mcpeval.core.case import Batch, Case, CaseMarks, SkipIfEnv, batches, id_problems
 from pytest_mcpeval.core.declaration import KindDeclaration
+from pytest_mcpeval.core.fields import FileModel
 from pytest_mcpeval.core.gate import GateResult
 from pytest_mcpeval.core.repeating import changed, number_of_runs, of_each_run, standard_deviations
-from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.sample import MARKS, Sample
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.document import value_at
-from pytest_mcpeval.text.visible import indented
+from pytest_mcpeval.text.visible import indented, visible
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -160,8 +161,8 @@ class InvalidTest(Exception):  # noqa: N818 - reads as what happened
 class Kind(KindDeclaration, Generic[SpecT]):
     """A family of suites. File → case → sample → metrics → gates → tables, one method for each step."""
 
-    settings_model: ClassVar[type[BaseModel]]
-    """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``."""
+    settings_model: ClassVar[type[BaseModel]] = FileModel
+    """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``: none."""
     settings_key: ClassVar[str | None] = None
     """A key that makes an entry in ``mcpeval.yaml`` cases of its own: it is no setting of data files then."""
     hides_items: ClassVar[bool] = False
@@ -205,7 +206,6 @@ class Kind(KindDeclaration, Generic[SpecT]):
         count = len(suite.cases)
         return f"{count} {'case' if count == 1 else 'cases'} ({self.name})"
 
-    @abstractmethod
     def prepare(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> None:
         """Make the target ready, in the item's set-up; what is raised here is an error, not a failure."""
 
@@ -228,9 +228,13 @@ class Kind(KindDeclaration, Generic[SpecT]):
         """Whether answers got ahead of their turn may be a neighbour's harm, such as a crashed server."""
         return False
 
-    @abstractmethod
     def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:
-        """The text shown for a case that did not pass: checks, arguments, answer, excerpt of the file."""
+        """The text shown for a case that did not pass: here message, checks and place.
+
+        Colours come from the first character of a line: ✓ is green, ✗ is red, ? is yellow.
+        """
+        checks = (f"  {MARKS[check.status]} {check.name}: {check.message}" for check in sample.checks)
+        return visible("\n".join([sample.message, *checks, *suite.place_of(case)]))
 
     def attachments(self, sample: Sample) -> list[Table]:
         """What a person may want to see of a case beside its checks, the same in every run."""
@@ -285,7 +289,6 @@ class Kind(KindDeclaration, Generic[SpecT]):
         """What of the totals differs from run to run: times."""
         return {}
 
-    @abstractmethod
     def gates(self, suite: Suite[SpecT], samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
         """The gates of a suite, judged on samples of all its cases.
 
@@ -294,6 +297,7 @@ class Kind(KindDeclaration, Generic[SpecT]):
         Raises:
             DataFileError: The committed baseline cannot be read or does not fit the suite.
         """
+        return []
 
     def gate_names(self, suite: Suite[SpecT]) -> list[str]:
         """The names of the gates a suite has, known without samples."""
@@ -356,9 +360,9 @@ class Kind(KindDeclaration, Generic[SpecT]):
         """
         return []
 
-    @abstractmethod
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The tables of this kind over all suites of the session (suite key → samples)."""
+        return []
 
     def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
         """The charts of this kind over all suites of the session (suite key → samples), for html."""

@@ -14,7 +14,8 @@ class Option:
     """An option, as ``argparse`` takes it. One with neither ``metavar`` nor ``choices`` is a flag.
 
     With ``changes_measure``, the shards of a run must agree on it: it changes what is measured, or what gates
-    compare with. One that ``is_path`` is relative to the directory where the command was given.
+    compare with. One that ``is_path`` is relative to the directory where the command was given. One that
+    ``is_report`` asks for a report of its kind: ``pytest-mcpeval merge`` has it too, without ``mcpeval-``.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Option:
     is_repeatable: bool = False
     changes_measure: bool = False
     is_path: bool = False
+    is_report: bool = False
 
     @property
     def is_flag(self) -> bool:

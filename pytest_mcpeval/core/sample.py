@@ -15,6 +15,9 @@ from pytest_mcpeval.text.redact import redactor
 
 CheckStatus = Literal["passed", "failed", "inconclusive"]
 
+MARKS: Mapping[CheckStatus, str] = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
+"""What a line on a check begins with; the terminal colours it by that."""
+
 Outcome = Literal["passed", "failed", "inconclusive", "wrong", "tolerated", "error", "skipped", "xfailed"]
 """How a case ended.
 

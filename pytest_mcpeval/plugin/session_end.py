@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from pytest_mcpeval.config.settings import ONLY_SHOWING
-from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.declaration import ReportFile
 from pytest_mcpeval.core.evaluation import Evaluation, SessionState
 from pytest_mcpeval.core.gate import GateResult, Verdict, gate_nodeid
@@ -27,10 +25,10 @@ from pytest_mcpeval.plugin.executing import LABEL_ATTRIBUTE, OUTCOME_ATTRIBUTE, 
 from pytest_mcpeval.plugin.items import CaseItem
 from pytest_mcpeval.plugin.left_out import look_alikes, where_data_files_are
 from pytest_mcpeval.plugin.runtime import Runtime
-from pytest_mcpeval.reports import terminal
+from pytest_mcpeval.reports import shard, terminal
 from pytest_mcpeval.reports.failure import FailureText
+from pytest_mcpeval.reports.files import ReportWriter
 from pytest_mcpeval.reports.redacted import redact
-from pytest_mcpeval.reports.shard import SHARD_FILE
 from pytest_mcpeval.text.visible import visible
 
 GATE_ATTRIBUTE = "mcpeval_gate"
@@ -71,14 +69,14 @@ class Reporter:
         self._ids_of_workers: Sequence[str] = ()
         self._is_logging_gates = False
         self._incidents: dict[str, list[pytest.TestReport]] = {}
-        self._unwritten: dict[Path, str] = {}
+        self._writer = ReportWriter(config.invocation_params.dir)
         self._left_to_gates: dict[str, tuple[pytest.TestReport, Sequence[Sample]]] = {}
         self._others_failed: set[str] = set()
         self._state = SessionState()
         if (directory := runtime.settings.report_directory) is not None:
             _make_writable(directory, "--mcpeval-report")
             if not _only_shows(config):
-                _remove_shard(directory / SHARD_FILE)
+                _remove_shard(directory / shard.SHARD_FILE)
         for file in self._files_of_kinds():
             _make_writable(file.path.parent, file.option)
 
@@ -237,7 +235,7 @@ class Reporter:
             self._finish(session, is_complete=False)
         self._write_reports()
         undecided = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if session.exitstatus in undecided and (self._is_red() or self._unwritten):
+        if session.exitstatus in undecided and (self._is_red() or self._writer.problems):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.runtime.settings.shard:
             # There are more shards than tests.
@@ -315,43 +313,22 @@ class Reporter:
 
     def _write_reports(self) -> None:
         """Write each report that can be written: what a disk refuses must not cost the summary."""
-        if self.evaluation is None:
+        evaluation, directory = self.evaluation, self.runtime.settings.report_directory
+        if evaluation is None:
             return
-        for path, write in self._reports(self.evaluation):
-            try:
-                write(path)
-            except OSError as error:
-                self._unwritten[path] = error.strerror or str(error)
+        started, seconds = _timestamp(self._started), time.time() - self._started
+        for file in self._files_of_kinds():
+            self._writer.write(file.path, file.text(evaluation))
+        hook = self.config.hook.pytest_mcpeval_report
+        self._writer.write_report(evaluation, hook, directory, started, seconds)
+        if directory is not None and self.runtime.settings.shard:
+            suites, settings = self.runtime.suite_runs(self.store), self.runtime.settings
+            text = shard.text(suites, self._state, settings, started, seconds)
+            self._writer.write(directory / shard.SHARD_FILE, text)
 
     def _files_of_kinds(self) -> list[ReportFile]:
         shapes = self.runtime.kinds.declarations.values()
         return [file for one in shapes for file in one.report_files(self.runtime.options(one.name))]
-
-    def _reports(self, evaluation: Evaluation) -> Iterator[tuple[Path, Callable[[Path], None]]]:
-        for file in self._files_of_kinds():
-            text = file.text(evaluation)
-            yield file.path, partial(write_atomically, text=text)
-        if (directory := self.runtime.settings.report_directory) is not None:
-            from pytest_mcpeval.reports import json_report, markdown, shard
-
-            started, seconds = _timestamp(self._started), time.time() - self._started
-            yield (
-                directory / "report.json",
-                lambda path: json_report.write(path, evaluation, started, seconds),
-            )
-            yield directory / "report.md", lambda path: markdown.write(path, evaluation, started, seconds)
-            if self.runtime.settings.shard:
-                yield (
-                    directory / SHARD_FILE,
-                    lambda path: shard.write(
-                        path,
-                        self.runtime.suite_runs(self.store),
-                        self._state,
-                        self.runtime.settings,
-                        started,
-                        seconds,
-                    ),
-                )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what no gate decided on, the tables, the gates, and where the reports are."""
@@ -359,8 +336,8 @@ class Reporter:
             undecided = self._undecided(self.evaluation)
             terminal.count_tolerated(terminalreporter, undecided)
             terminal.print_undecided(terminalreporter, undecided)
-            directory = self.runtime.settings.report_directory
-            terminal.print_summary(terminalreporter, self.evaluation, directory, self._unwritten)
+            reports = self._writer.line(self.runtime.settings.report_directory)
+            terminal.print_summary(terminalreporter, self.evaluation, reports, self._writer.problems)
 
     def _undecided(self, evaluation: Evaluation) -> list[pytest.TestReport]:
         """The reports of wrong cases on which no gate decided."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.gate import GateResult, gate_nodeid
 from pytest_mcpeval.core.sample import NOT_PASSED, Check, Sample, to_json
 
@@ -18,14 +16,9 @@ REPORT_VERSION = 1
 TIMED = "a time: see run"
 
 
-def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> None:
-    """Write the report; ``started`` is an ISO time."""
-    write_atomically(path, to_json(report_of(evaluation, started, seconds), indent=1) + "\n")
-
-
-def report_of(evaluation: Evaluation, started: str, seconds: float) -> dict[str, Any]:
-    """The report as plain data."""
-    return {
+def text(evaluation: Evaluation, started: str, seconds: float) -> str:
+    """The report; ``started`` is an ISO time."""
+    report = {
         "version": REPORT_VERSION,
         "verdict": evaluation.verdict,
         "reason": evaluation.reason,
@@ -47,6 +40,7 @@ def report_of(evaluation: Evaluation, started: str, seconds: float) -> dict[str,
             "suites": {suite.key: _run_of(suite) for suite in evaluation.suites},
         },
     }
+    return to_json(report, indent=1) + "\n"
 
 
 def _gate(gate: GateResult) -> dict[str, Any]:

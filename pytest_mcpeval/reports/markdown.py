@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.sample import NOT_PASSED
 from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.reports.json_report import TIMED, steady_message
@@ -18,9 +16,9 @@ if TYPE_CHECKING:
     from pytest_mcpeval.core.sample import Sample
 
 
-def write(path: Path, evaluation: Evaluation, started: str, seconds: float) -> None:
-    """Write the report; ``started`` is an ISO time."""
-    write_atomically(path, "\n".join(_lines(evaluation, started, seconds)) + "\n")
+def text(evaluation: Evaluation, started: str, seconds: float) -> str:
+    """The report; ``started`` is an ISO time."""
+    return "\n".join(_lines(evaluation, started, seconds)) + "\n"
 
 
 def _lines(evaluation: Evaluation, started: str, seconds: float) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from pytest_mcpeval.core.baseline import digest_of, write_atomically
+from pytest_mcpeval.core.baseline import digest_of
 from pytest_mcpeval.core.evaluation import SessionState, SuiteRun
 from pytest_mcpeval.core.sample import to_json
 
@@ -48,15 +48,14 @@ class ShardModel(BaseModel):
     run: TimesModel
 
 
-def write(
-    path: Path,
+def text(
     suites: Sequence[SuiteRun],
     state: SessionState,
     settings: Settings,
     started: str,
     seconds: float,
-) -> None:
-    """Write the file; ``started`` is an ISO time."""
+) -> str:
+    """The file; ``started`` is an ISO time."""
     from pytest_mcpeval import __version__
 
     found = ShardModel(
@@ -72,7 +71,7 @@ def write(
     data = {**found.model_dump(mode="json", exclude={"samples"}), "samples": found.samples}
     # Read once, as `merge` reads it.
     data = json.loads(to_json(data))
-    write_atomically(path, to_json({"digest": digest_of(to_json(data)), **data}) + "\n")
+    return to_json({"digest": digest_of(to_json(data)), **data}) + "\n"
 
 
 def inputs(one: SuiteRun, root: Path) -> dict[str, str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_mcpeval.core.gate import gate_nodeid
@@ -22,7 +21,6 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 FIGURES_WIDTH = 30
 """Columns left to the right of names."""
 LONGEST_NAME = 70
-REPORTS = ("report.json", "report.md")
 SHOWN_TOLERATED = 20
 SHOWN_INCONCLUSIVE = 5
 MARKUP: dict[Rating, dict[str, bool]] = {
@@ -72,18 +70,18 @@ def print_verdict(reporter: pytest.TerminalReporter, evaluation: Evaluation, hin
 def print_summary(
     reporter: pytest.TerminalReporter,
     evaluation: Evaluation,
-    report_directory: Path | None,
-    unwritten: Mapping[Path, str],
+    reports: str,
+    problems: Sequence[str],
 ) -> None:
     """Print the section; with ``-q`` totals in a line, gates that did not pass, and notes.
 
-    ``unwritten`` are the reports that could not be written, each with the reason.
+    ``reports`` says where they are, ``problems`` why one could not be written.
     """
     quiet = reporter.config.get_verbosity() < 0
     gates = [gate for gate in evaluation.gates if not quiet or gate.verdict != "passed"]
     tables = [table for table in evaluation.tables if table.rows]
     inconclusive = reporter.getreports("inconclusive")
-    if not (tables or gates or evaluation.notes or report_directory or unwritten or inconclusive):
+    if not (tables or gates or evaluation.notes or reports or problems or inconclusive):
         return
     section = _Section(reporter)
     if quiet:
@@ -100,17 +98,10 @@ def print_summary(
     section.gates(gates)
     for note in evaluation.notes:
         reporter.write_line(visible(note))
-    here = reporter.config.invocation_params.dir
-    if report_directory is not None:
-        names = [name for name in REPORTS if report_directory / name not in unwritten]
-        if names:
-            reporter.write_line(f"reports: {_short(report_directory, here) / ' and '.join(names)}")
-    for path, reason in unwritten.items():
-        reporter.write_line(visible(f"ERROR: cannot write {_short(path, here)}: {reason}"), red=True)
-
-
-def _short(path: Path, here: Path) -> Path:
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    if reports:
+        reporter.write_line(reports)
+    for problem in problems:
+        reporter.write_line(f"ERROR: {problem}", red=True)
 
 
 class _Section:

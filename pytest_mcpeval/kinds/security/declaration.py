@@ -25,6 +25,7 @@ class SecurityDeclaration(KindDeclaration):
             SARIF,
             "write what was found in scanned servers (`security: [{scan: …}]`) into FILE, as SARIF 2.1.0",
             metavar="FILE",
+            is_report=True,
         ),
     )
 

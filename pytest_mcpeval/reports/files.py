@@ -1,0 +1,89 @@
+"""The files of a report: ours, and those that the hook ``pytest_mcpeval_report`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_mcpeval.core.baseline import write_atomically
+from pytest_mcpeval.core.evaluation import Evaluation
+from pytest_mcpeval.core.judging import told
+from pytest_mcpeval.reports import json_report, markdown
+from pytest_mcpeval.reports.shard import SHARD_FILE
+from pytest_mcpeval.text.visible import visible
+
+HOOK = "pytest_mcpeval_report"
+OURS = ("report.json", "report.md", SHARD_FILE)
+
+
+@dataclass
+class ReportWriter:
+    """Writes files one by one: what a disk refuses must not cost the others.
+
+    ``problems`` are sentences on what was not written, with paths relative to ``here``.
+    """
+
+    here: Path
+    written: list[Path] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def write(self, path: Path, text: str) -> None:
+        """Write one file."""
+        try:
+            write_atomically(path, text)
+            self.written.append(path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.problems.append(visible(f"cannot write {self._short(path)}: {reason}"))
+
+    def write_report(
+        self,
+        evaluation: Evaluation,
+        hook: Callable[..., Iterable[Any]],
+        directory: Path | None,
+        started: str,
+        seconds: float,
+    ) -> None:
+        """Write ``report.json``, ``report.md`` and what the hook returns into a directory, if there is one.
+
+        The hook is called all the same. ``started`` is an ISO time.
+        """
+        try:
+            further = dict(_further(hook(evaluation=evaluation)))
+        except Exception as error:
+            self.problems.append(visible(f"the hook {HOOK} raised {told(error)}"))
+            further = {}
+        if directory is not None:
+            self.write(directory / "report.json", json_report.text(evaluation, started, seconds))
+            self.write(directory / "report.md", markdown.text(evaluation, started, seconds))
+            for name, text in further.items():
+                self.write(directory / name, text)
+
+    def line(self, directory: Path | None) -> str:
+        """Which files were written into a directory; empty for none."""
+        names = [path.name for path in self.written if path.parent == directory and path.name != SHARD_FILE]
+        if directory is None or not names:
+            return ""
+        listed = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+        return visible(f"reports: {self._short(directory)}/{listed}")
+
+    def _short(self, path: Path) -> Path:
+        return path.relative_to(self.here) if path.is_relative_to(self.here) else path
+
+
+def _further(found: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    taken = set(OURS)
+    for texts in found:
+        if not isinstance(texts, Mapping):
+            raise TypeError(f"expected a mapping of names of files to texts, found {texts!r:.80}")
+        for name, text in texts.items():
+            if not isinstance(name, str) or not isinstance(text, str):
+                raise TypeError(f"expected the text of a report by the name of its file, found {name!r:.80}")
+            if Path(name).name != name:
+                raise ValueError(f"{name!r} is not the name of a file in the directory of the report")
+            if name in taken:
+                raise ValueError(f"two reports are named {name!r}: rename one")
+            taken.add(name)
+            yield name, text
