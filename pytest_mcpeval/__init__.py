@@ -13,9 +13,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.errors import BrowserError
-    from pytest_mcpeval.core.gate import GateResult
-    from pytest_mcpeval.core.kind import Case, Kind, Place, Suite
+    from pytest_mcpeval.core.charts import Bar, Bars, Curve, Matrix
+    from pytest_mcpeval.core.declaration import ReportFile
+    from pytest_mcpeval.core.evaluation import Evaluation, SuiteResult
+    from pytest_mcpeval.core.fields import FileModel, RowModel
+    from pytest_mcpeval.core.gate import GateResult, at_least, at_most
+    from pytest_mcpeval.core.kind import Case, Kind, Place, SettingsFile, Suite, TargetError
+    from pytest_mcpeval.core.option import CommandLine, Option
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.core.sample import Check, Sample
+    from pytest_mcpeval.core.tables import Row, Table
+    from pytest_mcpeval.kinds.loader import SuiteLoader
     from pytest_mcpeval.kinds.scenario.checks import (
         CheckFailed,
         CheckSpecError,
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
     )
     from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
     from pytest_mcpeval.loading import DataFileError, Document, Problem
+    from pytest_mcpeval.loading.schema import validate
     from pytest_mcpeval.python_tests.agents import AgentVisit, CaptureAgent, Trajectory
     from pytest_mcpeval.python_tests.client import (
         AsyncCallTool,
@@ -46,6 +55,8 @@ __all__ = [
     "AgentVisit",
     "AsyncCallTool",
     "AsyncCaseClient",
+    "Bar",
+    "Bars",
     "Block",
     "BrowserError",
     "CallError",
@@ -58,37 +69,64 @@ __all__ = [
     "CheckFailed",
     "CheckSpecError",
     "CheckType",
+    "CommandLine",
+    "Curve",
     "DataFileError",
     "Document",
+    "Evaluation",
     "Expect",
+    "FileModel",
     "GateResult",
     "Kind",
     "MakeExpect",
+    "Matrix",
     "NoParameters",
+    "Option",
     "Parameters",
     "Place",
     "Problem",
+    "ReportFile",
     "Response",
+    "Row",
+    "RowModel",
+    "RunContext",
     "Sample",
     "ServerConfigError",
     "ServerStartError",
+    "SettingsFile",
     "Suite",
+    "SuiteLoader",
+    "SuiteResult",
+    "Table",
+    "TargetError",
     "Tool",
     "Toolbox",
     "Trajectory",
     "Verdict",
     "__version__",
+    "at_least",
+    "at_most",
     "check_type",
     "failed",
     "inconclusive",
     "judged",
     "passed",
+    "validate",
 ]
 
 _MODULES = {
     "browser.errors": ("BrowserError",),
-    "core.gate": ("GateResult",),
-    "core.kind": ("Case", "Kind", "Place", "Suite"),
+    "core.charts": ("Bar", "Bars", "Curve", "Matrix"),
+    "core.declaration": ("ReportFile",),
+    "core.evaluation": ("Evaluation", "SuiteResult"),
+    "core.fields": ("FileModel", "RowModel"),
+    "core.gate": ("GateResult", "at_least", "at_most"),
+    "core.kind": ("Case", "Kind", "Place", "SettingsFile", "Suite", "TargetError"),
+    "core.option": ("CommandLine", "Option"),
+    "core.run_context": ("RunContext",),
+    "core.sample": ("Check", "Sample"),
+    "core.tables": ("Row", "Table"),
+    "kinds.loader": ("SuiteLoader",),
     "kinds.scenario.checks": (
         "CheckFailed",
         "CheckSpecError",
@@ -105,9 +143,9 @@ _MODULES = {
     ),
     "kinds.session.toolbox": ("CallRefused", "Toolbox"),
     "loading": ("DataFileError", "Document", "Problem"),
+    "loading.schema": ("validate",),
     "python_tests.agents": ("AgentVisit", "CaptureAgent", "Trajectory"),
     "python_tests.client": ("AsyncCallTool", "AsyncCaseClient", "CallTool", "CaseClient", "MakeExpect"),
-    "core.sample": ("Check", "Sample"),
     "servers": ("Block", "CallError", "Response", "ServerConfigError", "ServerStartError", "Tool"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

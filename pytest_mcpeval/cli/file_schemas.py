@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel
 from pydantic.alias_generators import to_camel
 
 from pytest_mcpeval.core.fields import PROVENANCE
@@ -137,8 +137,10 @@ def _schema_of(model: type[BaseModel], prefix: str = "") -> Schema:
     schema = model.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
     if "$defs" in schema:
         schema["$defs"] = {f"{prefix}{name}": inner for name, inner in schema["$defs"].items()}
+    aliases = (field.validation_alias for field in model.model_fields.values())
+    has_two_spellings = any(isinstance(alias, AliasChoices) for alias in aliases)
     for found in (schema, *schema.get("$defs", {}).values()):
-        if "alias_generator" in model.model_config:
+        if has_two_spellings:
             _spell_both_ways(found)
         if "properties" in found:
             found.setdefault("additionalProperties", False)
