@@ -462,6 +462,4 @@ def test_async_tests_are_judged_on_what_they_return(run: Run) -> None:
 
 
 def no_internals(text: str) -> bool:
-    return not any(
-        word in text for word in ("_judging.py", "python_client.py", "expect.py", "futures", "pluggy")
-    )
+    return not any(word in text for word in ("python_tests", "expect.py", "futures", "pluggy"))

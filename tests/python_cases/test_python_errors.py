@@ -441,7 +441,7 @@ def test_a_call_or_a_marker_written_wrongly_fails_its_test_only(tmp_path: Path) 
     assert run.last_line.startswith(f"{len(REFUSED)} failed, 1 passed in"), run.out
     for name, words in REFUSED.items():
         assert words in run.line_with(f"FAILED test_wrong.py::test_{name} "), name
-    assert "python_client.py" not in run.out
+    assert "python_tests/client.py" not in run.out
     cases = {found["id"]: found for found in run.report()["suites"]["test_wrong.py"]["cases"]}
     assert {name for name, found in cases.items() if found["outcome"] == "passed"} == {"test_good"}
     assert "late" in str(cases["test_good"])
@@ -468,7 +468,7 @@ def test_a_server_that_does_not_start_is_an_error_in_words(tmp_path: Path, optio
     assert "NO_SUCH_URL_IS_SET" in run.line_with("ERROR test_broken.py::test_unset")
     assert "Traceback" not in run.out
     assert "def mcpeval_client" not in run.out
-    assert "python_client.py" not in run.out
+    assert "python_tests/client.py" not in run.out
     outcomes = {found["id"]: found["outcome"] for found in run.report()["suites"]["test_broken.py"]["cases"]}
     assert outcomes.pop("test_expect") == "passed"
     assert {name for name, outcome in outcomes.items() if outcome == "xfailed"} == {
