@@ -316,6 +316,14 @@ def test_a_plan_of_setups_starts_no_server_with_workers(unstarted: Project) -> N
     assert (result.status, result.out.count("ERROR")) == (0, 0), result.out
 
 
+@pytest.mark.parametrize("mode", [(), ("-n2",)], ids=["serial", "two workers"])
+def test_setting_up_only_makes_the_target_ready(unstarted: Project, mode: tuple[str, ...]) -> None:
+    result = unstarted.run(*mode, "--setup-only")
+    assert (unstarted.path / "started").exists()
+    assert result.status == 1, result.out
+    assert "ERROR datasets/a.yaml::one" in result.out
+
+
 def test_setting_up_only_evaluates_no_gate(project: Project, run: RunPytest) -> None:
     project.suite("a.yaml", case("one", fixtures=["tmp_path"]), gates={"pass_rate": 0.5})
     result = run("--setup-only")

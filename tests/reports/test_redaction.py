@@ -353,6 +353,18 @@ def test_the_longest_value_gives_its_name(order: int) -> None:
     assert made.text("<abcdef-123456-xyz>") == "<${LONG}>"
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_where_values_overlap_neither_the_first_nor_the_last_gives_its_name(order: int) -> None:
+    values = {"FIRST": "xy-abcdef", "LONG": "abcdef-123456", "LAST": "123456-z", "WITHIN": "def-123"}
+    made = redactor(**dict(list(values.items())[::order]))
+    assert made.text("<xy-abcdef-123456-z>") == "<${LONG}>"
+    assert made.text("<xy-abcdef-123456>") == "<${LONG}>"
+    assert made.text("<abcdef-123456> <123456-z>") == "<${LONG}> <${LAST}>"
+    # The one that begins together with a longer one.
+    nested = redactor(**dict(list({"SHORT": "abcdef", "LONG": "abcdef-123456"}.items())[::order]))
+    assert nested.text("<abcdef-123456>") == "<${LONG}>"
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("number", [0, 3, 7, 13])
 def test_a_value_is_found_in_each_encoding(number: int, encoding: str) -> None:

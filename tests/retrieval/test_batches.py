@@ -68,6 +68,18 @@ def stop(monkeypatch):
 """
 
 
+HARMING = """
+import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    yield
+    if item.name == "q0-to-q1":
+        raise RuntimeError("a limit of this machine was exceeded")
+"""
+
+
 @pytest.fixture(scope="module")
 def blessed(tmp_path_factory: pytest.TempPathFactory) -> GoldenProject:
     """A golden set whose every query finds its tool at rank 1, blessed so."""
@@ -92,6 +104,9 @@ def modes(tmp_path_factory: pytest.TempPathFactory, blessed: GoldenProject) -> M
     ended = GoldenProject.within(project, "ended", **FLOOR, batch=4)
     ended.golden([query(n) for n in range(4)])
     project.write("datasets/ended/conftest.py", STOPPING)
+    harmed = GoldenProject.within(project, "harmed", **FLOOR, batch=2)
+    harmed.golden([query(n) for n in range(4)])
+    project.write("datasets/harmed/conftest.py", HARMING)
     made_runs = {}
     for number, mode in enumerate(MODES):
         place = project.path / str(number)
@@ -162,6 +177,17 @@ def test_what_ends_an_item_early_leaves_the_queries_before(modes: Mapping[str, R
     # What is asked must not set its own cases aside.
     assert found == {"q0": "passed", "q1": "passed", "q2": "error", "q3": "error"}
     assert "raised Skipped while it was asked: no licence" in modes[mode].out
+
+
+@pytest.mark.parametrize("mode", [" ".join(mode) for mode in MODES])
+def test_no_query_of_a_batch_passes_that_was_judged_whole_and_then_harmed(
+    modes: Mapping[str, Run], mode: str
+) -> None:
+    found = outcomes(modes[mode], golden_in("harmed"))
+    assert found == {"q0": "error", "q1": "error", "q2": "passed", "q3": "passed"}
+    gate = gates(modes[mode], golden_in("harmed"))["recall_at_5_floor"]
+    assert gate["verdict"] == "failed"
+    assert gate["message"].startswith("2 of 4 cases in error: q0, q1; ")
 
 
 def test_a_killed_worker_loses_its_query_or_batch_and_the_gates_name_it(

@@ -87,6 +87,22 @@ def test_several_runs_count_with_their_mean_and_the_worse_whole_number() -> None
     assert numbers["false_alarms"] == ["x"]
 
 
+def test_an_entry_that_was_wrong_in_one_of_several_runs_is_named() -> None:
+    found = [
+        *rows(tp=1, tn=1),
+        Row("seldom", False, "benign", 1 / 3),
+        Row("often", False, "benign", 2 / 3),
+        Row("once_missed", True, "attack", 2 / 3),
+        Row("once_found", True, "attack", 1 / 3),
+    ]
+    gates = judged(found, fpr_ceiling=0.1, recall_floor=0.9)
+    assert "false alarms 2: seldom, often" in gates["d-fpr_ceiling"].message
+    assert "missed 2: once_missed, once_found" in gates["d-recall_floor"].message
+    numbers = measured(found, 0.1)
+    assert numbers["false_alarms"] == ["seldom", "often"]
+    assert numbers["missed"] == ["once_missed", "once_found"]
+
+
 def test_scores_need_to_be_complete_and_of_both_labels() -> None:
     assert scored([Row("a", True, "c", 1.0, score=1.0), Row("b", False, "c", 0.0)], 0.1) is None
     assert scored([Row("a", True, "c", 1.0, score=1.0)], 0.1) is None
