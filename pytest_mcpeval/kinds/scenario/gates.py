@@ -12,10 +12,10 @@ from pytest_mcpeval.core.repeating import in_cases
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.scenario.metrics import (
     confidences,
-    counted,
     group_of,
     latencies,
     mean,
+    not_set_aside,
     percentile,
     unanswered,
 )
@@ -37,7 +37,7 @@ def judge_gates(
 
     Without a baseline, because a new one is being made or the old one is broken, nothing is compared.
     """
-    kept = counted(samples)
+    kept = not_set_aside(samples)
     results = []
     if gates.pass_rate is not None:
         results.append(_pass_rate(suite, kept, gates.pass_rate))

@@ -155,7 +155,9 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
         """The outcome of every case that counts."""
         if suite.settings.baseline is None:
             return None
-        outcomes = {s.id: "passed" if s.outcome == "passed" else "failed" for s in metrics.counted(samples)}
+        outcomes = {
+            s.id: "passed" if s.outcome == "passed" else "failed" for s in metrics.not_set_aside(samples)
+        }
         cases = {case: {"outcome": outcomes[case]} for case in sorted(outcomes)}
         return Path(suite.settings.baseline), {"digest": _digest(suite), "cases": cases}
 

@@ -8,7 +8,7 @@ milliseconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -19,7 +19,7 @@ DIFFICULTIES = ("basic", "intermediate", "advanced")
 SET_ASIDE = frozenset({"skipped", "xfailed"})
 
 
-def counted(samples: Iterable[Sample]) -> list[Sample]:
+def not_set_aside(samples: Iterable[Sample]) -> list[Sample]:
     """The samples that count: all but those a mark set aside."""
     return [sample for sample in samples if sample.outcome not in SET_ASIDE]
 
@@ -27,31 +27,26 @@ def counted(samples: Iterable[Sample]) -> list[Sample]:
 def group_of(samples: Sequence[Sample]) -> dict[str, Any]:
     """``{total, passed, passRate}`` of some samples; a case that was asked several times counts in part."""
     passed = ended(samples, "passed")
-    return {"total": len(samples), "passed": passed, "passRate": percent(passed, len(samples))}
-
-
-def percent(part: float, whole: int) -> float:
-    """A share in percent; 0 of nothing."""
-    return part / whole * 100 if whole else 0.0
-
-
-def confidence(sample: Sample) -> float | None:
-    """The confidence a case reports, in percent: the mean of those of its runs that report one."""
-    return mean_over_runs(sample, lambda run: run.measured.get("confidence"))
+    rate = passed / len(samples) * 100 if samples else 0.0
+    return {"total": len(samples), "passed": passed, "passRate": rate}
 
 
 def confidences(samples: Iterable[Sample]) -> list[float]:
-    """The confidences reported, in percent; a case that reports none is left out."""
-    return [value for sample in samples if (value := confidence(sample)) is not None]
+    """The confidence that each case reports, in percent: the mean of those of its runs that report one.
+
+    A case that reports none is left out.
+    """
+    means = (mean_over_runs(sample, lambda run: run.measured.get("confidence")) for sample in samples)
+    return [value for value in means if value is not None]
 
 
 def unanswered(samples: Iterable[Sample]) -> list[str]:
     """The cases in which a call brought no answer, in any of their runs: a time-out, a crash."""
-    return [sample.id for sample in samples if share_of_runs(sample, _is_unanswered)]
 
+    def is_unanswered(run: Sample) -> bool:
+        return any(check.name == "answered" and not check.passed for check in run.checks)
 
-def _is_unanswered(sample: Sample) -> bool:
-    return any(check.name == "answered" and not check.passed for check in sample.checks)
+    return [sample.id for sample in samples if share_of_runs(sample, is_unanswered)]
 
 
 def latencies(samples: Iterable[Sample]) -> list[float]:
@@ -89,7 +84,7 @@ def by_trait(samples: Sequence[Sample], trait: str) -> dict[str, dict[str, Any]]
 
 def summary(samples: Sequence[Sample]) -> dict[str, Any]:
     """The totals of some samples, without times."""
-    kept = counted(samples)
+    kept = not_set_aside(samples)
     group = group_of(kept)
     inconclusive = ended(kept, "inconclusive")
     return {
@@ -106,7 +101,7 @@ def summary(samples: Sequence[Sample]) -> dict[str, Any]:
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:
     """Everything about some samples that does not differ between runs."""
-    kept = counted(samples)
+    kept = not_set_aside(samples)
     by_difficulty = by_trait(kept, "difficulty")
     return {
         "summary": summary(samples),
@@ -119,7 +114,7 @@ def measure(samples: Sequence[Sample]) -> dict[str, Any]:
 
 def times(samples: Sequence[Sample]) -> dict[str, Any]:
     """The times of some samples, in milliseconds."""
-    found = latencies(counted(samples))
+    found = latencies(not_set_aside(samples))
     return {
         "averageProcessingTime": int(half_up(mean(found) or 0)),
         "p95ProcessingTime": percentile(found, 0.95),
@@ -129,16 +124,3 @@ def times(samples: Sequence[Sample]) -> dict[str, Any]:
 def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
     """The times of some samples, and each case's verbatim answers."""
     return {**times(samples), "cases": {sample.id: dict(sample.run) for sample in samples}}
-
-
-def failures(samples: Iterable[Sample]) -> list[Mapping[str, Any]]:
-    """The cases that did not pass, with their failed checks."""
-    return [
-        {
-            "testId": sample.id,
-            "testName": sample.traits.get("name", sample.id),
-            "failedValidations": [check for check in sample.checks if not check.passed],
-        }
-        for sample in counted(samples)
-        if sample.outcome != "passed"
-    ]

@@ -130,11 +130,14 @@ def judge(
 ) -> Sample:
     """Evaluate every check of every step; steps that were not reached leave theirs inconclusive."""
     spec = case.spec
-    checks = [
-        check
-        for number in range(len(spec.steps))
-        for check in _judged(suite, case, number, answers, registry)
-    ]
+    checks: list[Check] = []
+    for number, step in enumerate(spec.steps):
+        answer = answers[number] if number < len(answers) else None
+        if answer is not None and answer.unaskable is not None:
+            found = _not_asked(suite, case, number, answer.unaskable)
+        else:
+            found = _checks_of(step, answer, registry)
+        checks += found if len(spec.steps) == 1 else (replace(one, step=number + 1) for one in found)
     incident = next((one.error for one in answers if one.error is not None and one.error.is_incident), None)
     return Sample(
         suite=suite.key,
@@ -150,30 +153,13 @@ def judge(
     )
 
 
-def _judged(
-    suite: Suite[ScenarioSpec],
-    case: Case[ScenarioSpec],
-    number: int,
-    answers: Sequence[Answer],
-    registry: CheckRegistry,
-) -> Iterator[Check]:
-    step, answer = case.spec.steps[number], answers[number] if number < len(answers) else None
-    if answer is not None and answer.unaskable is not None:
-        found = [_not_asked(suite, case, number, answer.unaskable)]
-        found += _unanswered(step.checks, "not asked")
-    else:
-        found = list(_checks_of(step, answer, registry))
-    if len(case.spec.steps) == 1:
-        return iter(found)
-    return (replace(check, step=number + 1) for check in found)
-
-
 def _not_asked(
     suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], number: int, problem: Unaskable
-) -> Check:
+) -> Iterator[Check]:
     step = ("steps", number) if "steps" in suite.row_of(case) else ()
     line = suite.document.line(*case.keys, *step, *problem.keys)
-    return Check({"type": "askable"}, "failed", f"{suite.key}:{line}: {problem.message}")
+    yield Check({"type": "askable"}, "failed", f"{suite.key}:{line}: {problem.message}")
+    yield from _unanswered(case.spec.steps[number].checks, "not asked")
 
 
 def _checks_of(step: Step, answer: Answer | None, registry: CheckRegistry) -> Iterator[Check]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import stdev
 from typing import Any
 
@@ -13,11 +13,11 @@ from pytest_mcpeval.kinds.scenario.metrics import (
     DIFFICULTIES,
     by_trait,
     confidences,
-    counted,
     group_of,
     half_up,
     latencies,
     mean,
+    not_set_aside,
     percentile,
     summary,
 )
@@ -28,7 +28,7 @@ SHOWN_GROUPS = 15
 def tables(samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
     """The tables over all scenario suites of a session (suite key → its samples)."""
     everything = [sample for those in samples.values() for sample in those]
-    kept = counted(everything)
+    kept = not_set_aside(everything)
     difficulties = by_trait(kept, "difficulty")
     in_order = {name: difficulties[name] for name in DIFFICULTIES if name in difficulties}
     return [
@@ -37,31 +37,33 @@ def tables(samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         _groups("By tool", by_trait(kept, "tool")),
         _groups("By project", by_trait(kept, "project")),
         _groups("By tag", by_trait(kept, "tags")),
-        _groups("By suite", {key: group_of(counted(those)) for key, those in samples.items()}),
+        _groups("By suite", {key: group_of(not_set_aside(those)) for key, those in samples.items()}),
     ]
 
 
 def _summary(samples: Sequence[Sample]) -> Table:
     totals = summary(samples)
-    times = latencies(counted(samples))
+    kept = not_set_aside(samples)
+    times = latencies(kept)
     # By the reports and not by the figure: an average of 0 is one.
-    confident = bool(confidences(counted(samples)))
-    errors = ended(counted(samples), "error")
+    confident = bool(confidences(kept))
+    errors = ended(kept, "error")
     # Rounded, since the shares of runs need not add up to nothing.
     failed = round(totals["failed"] - errors, 9)
     rows = [
         Row(("cases", str(totals["totalTests"]))),
         Row(("passed", in_cases(totals["passed"]))),
         Row(("failed", in_cases(failed)), "bad" if failed else ""),
-        *(
-            [Row(("inconclusive", in_cases(totals["inconclusive"])), "fair")]
-            if totals["inconclusive"]
-            else []
-        ),
-        *([Row(("in error", in_cases(errors)), "bad")] if errors else []),
-        Row(("pass rate", f"{half_up(totals['passRate'], 1)} %"), rating_of(totals["passRate"])),
-        *_spread(samples),
     ]
+    if totals["inconclusive"]:
+        rows.append(Row(("inconclusive", in_cases(totals["inconclusive"])), "fair"))
+    if errors:
+        rows.append(Row(("in error", in_cases(errors)), "bad"))
+    rows.append(Row(("pass rate", f"{half_up(totals['passRate'], 1)} %"), rating_of(totals["passRate"])))
+    rates = [summary(run)["passRate"] for run in of_each_run(samples)]
+    if len(rates) > 1:
+        deviation = f"± {half_up(stdev(rates), 1)} %"
+        rows.append(Row((f"standard deviation over {len(rates)} runs", deviation)))
     if confident:
         rows.append(Row(("average confidence", f"{totals['averageConfidence']} %")))
     if times:
@@ -72,12 +74,6 @@ def _summary(samples: Sequence[Sample]) -> Table:
         if totals[name]:
             rows.append(Row((words, str(totals[name]))))
     return Table("Scenarios", ("", ""), tuple(rows), _brief(totals, confident, times))
-
-
-def _spread(samples: Sequence[Sample]) -> Iterator[Row]:
-    rates = [summary(run)["passRate"] for run in of_each_run(samples)]
-    if len(rates) > 1:
-        yield Row((f"standard deviation over {len(rates)} runs", f"± {half_up(stdev(rates), 1)} %"))
 
 
 def _brief(totals: Mapping[str, Any], confident: bool, times: Sequence[float]) -> str:
@@ -99,7 +95,7 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, Any]]) -> Table:
         worst = sorted(groups, key=lambda name: (_rate(groups[name]), -groups[name]["total"], name))
         shown = {name: groups[name] for name in worst[:SHOWN_GROUPS]}
         left_out = len(groups) - SHOWN_GROUPS
-    rows = list(_group_rows(shown.items()))
+    rows = [_group_row(name, group) for name, group in shown.items()]
     if left_out:
         floor = max(map(_rate, shown.values()))
         rows.append(Row((f"and {left_out} more", "", f"≥ {half_up(floor, 1)} %"), rating_of(floor)))
@@ -111,11 +107,8 @@ def _rate(group: Mapping[str, Any]) -> float:
     return float(group["passRate"]) if group["total"] else 100.0
 
 
-def _group_rows(groups: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[Row]:
-    for name, group in groups:
-        if group["total"]:
-            passed = f"{in_cases(group['passed'])}/{group['total']}"
-            rate = f"{half_up(group['passRate'], 1)} %"
-            yield Row((name, passed, rate), rating_of(group["passRate"]))
-        else:
-            yield Row((name, "none", "–"))
+def _group_row(name: str, group: Mapping[str, Any]) -> Row:
+    if not group["total"]:
+        return Row((name, "none", "–"))
+    passed = f"{in_cases(group['passed'])}/{group['total']}"
+    return Row((name, passed, f"{half_up(group['passRate'], 1)} %"), rating_of(group["passRate"]))
