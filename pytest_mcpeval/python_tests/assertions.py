@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_mcpeval.core.kind import InvalidTest
+from pytest_mcpeval.kinds.scenario.run import headline
 from pytest_mcpeval.python_tests.cases import EvidenceMissing, recorder_of
 from pytest_mcpeval.python_tests.markers import ASSERT_MARKER, marked_assertions
 
@@ -33,7 +34,6 @@ def judge_marked_assertions(item: pytest.Item) -> None:
     from pytest_mcpeval.kinds.agent.captures import read_capture
     from pytest_mcpeval.kinds.agent.schema import AgentCase, Observability
     from pytest_mcpeval.kinds.agent.scoring import score_case
-    from pytest_mcpeval.kinds.scenario.run import headline
 
     try:
         marked = marked_assertions(item)

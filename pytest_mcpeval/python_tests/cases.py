@@ -14,6 +14,8 @@ from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.core.kind import InvalidTest, TargetError
 from pytest_mcpeval.core.sample import Check, CheckStatus, Outcome, Sample
 from pytest_mcpeval.core.sample_store import Selection
+from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError
+from pytest_mcpeval.kinds.scenario.run import Answer, headline, measured, measured_run
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.python_tests.markers import ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER, case_problems
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
@@ -22,7 +24,6 @@ from pytest_mcpeval.text.visible import shortened
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.agent.captured import Captured
-    from pytest_mcpeval.kinds.scenario.run import Answer
     from pytest_mcpeval.python_tests.client import RecordingExpect
     from pytest_mcpeval.servers.response import Response
 
@@ -181,12 +182,17 @@ def is_python_case(item: pytest.Item) -> TypeGuard[pytest.Function]:
     )
 
 
+def raised(call: pytest.CallInfo[None]) -> BaseException | None:
+    """What a phase of a test ended with, if it raised anything."""
+    return call.excinfo.value if call.excinfo is not None else None
+
+
 def withdraw_xfail(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Report what is no verdict as it would be without ``xfail``, which is for a known wrong answer.
 
     A mark whose ``raises`` names the error, and not just any exception, accepts it.
     """
-    error = call.excinfo.value if call.excinfo is not None else None
+    error = raised(call)
     if not (report.skipped and hasattr(report, "wasxfail")) or isinstance(error, pytest.xfail.Exception):
         return
     for mark in item.iter_markers("xfail"):
@@ -219,8 +225,6 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
     """The sample of a Python test, or None when it is not a case."""
     if not is_python_case(item):
         return None
-    from pytest_mcpeval.kinds.scenario.run import Answer, measured, measured_run
-
     recorder = recorder_of(item)
     outcome = _outcome(call, report)
     checks = [replace(check, rule=plain(check.rule)) for check in recorder.checks]
@@ -228,7 +232,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
         checks += _unexplained(recorder, outcome, call, report)
     answers = [made.answer or Answer(made.arguments) for made in recorder.calls]
     suite, case = suite_and_id(item)
-    sample = Sample(
+    return Sample(
         suite=suite,
         kind="scenario",
         id=case,
@@ -239,7 +243,6 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
         measured=measured(recorder.server, [(made.target, made.name) for made in recorder.calls], answers),
         run=measured_run(answers, range(len(answers) if outcome != "passed" else 0)),
     )
-    return sample
 
 
 def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:
@@ -247,15 +250,13 @@ def _outcome(call: pytest.CallInfo[None], report: pytest.TestReport) -> Outcome:
         return "passed"
     if report.skipped:
         return "xfailed" if hasattr(report, "wasxfail") else "skipped"
-    if call.excinfo is not None and isinstance(call.excinfo.value, EvidenceMissing):
+    if isinstance(raised(call), EvidenceMissing):
         return "inconclusive"
     return "error" if _is_incident(call) else "failed"
 
 
 def _is_incident(call: pytest.CallInfo[None]) -> bool:
-    from pytest_mcpeval.kinds.scenario.checks import CheckFailed
-
-    error = call.excinfo.value if call.excinfo is not None else None
+    error = raised(call)
     could_not_ask = isinstance(error, INCIDENTS) or (isinstance(error, CallError) and error.is_incident)
     broke = isinstance(error, (CheckFailed, MarkedChecksFailed)) and any(one.broke for one in error.checks)
     return could_not_ask or broke or (error is not None and call.when != "call")
@@ -263,9 +264,7 @@ def _is_incident(call: pytest.CallInfo[None]) -> bool:
 
 def is_verdict(call: pytest.CallInfo[None]) -> bool:
     """Whether what a test raised may tell that an answer was wrong."""
-    from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError
-
-    error = call.excinfo.value if call.excinfo is not None else None
+    error = raised(call)
     if isinstance(error, (CheckFailed, MarkedChecksFailed)) and not _is_incident(call):
         return any(check.status == "failed" for check in error.checks)
     if isinstance(error, CallError) and error.reason == "unknown_tool":
@@ -279,17 +278,16 @@ def _unexplained(
     """A failure, or a lack of evidence, that no recorded check explains, as a check of its own."""
     if all(check.passed for check in recorder.checks):
         status: CheckStatus = "inconclusive" if outcome == "inconclusive" else "failed"
-        error = None if call.excinfo is None else call.excinfo.value
+        error = raised(call)
         steps = error.recovery if isinstance(error, EvidenceMissing) else ()
-        details = {"recovery": steps} if steps else None
-        yield Check({"type": "python"}, status, _first_line(call, report), details)
+        yield Check(
+            {"type": "python"}, status, _first_line(call, report), {"recovery": steps} if steps else None
+        )
 
 
 def _message(
     outcome: Outcome, checks: list[Check], call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> str:
-    from pytest_mcpeval.kinds.scenario.run import headline
-
     if outcome == "passed":
         return ""
     wrong = ("failed", "inconclusive", "xfailed")
@@ -297,10 +295,10 @@ def _message(
 
 
 def _first_line(call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
-    if call.excinfo is None:
+    error = raised(call)
+    if error is None:
         # A strict xfail that passed raises nothing.
         return str(report.longrepr).partition("\n")[0]
-    error = call.excinfo.value
     return (str(error).partition("\n")[0] or type(error).__name__)[:SHOWN_MESSAGE]
 
 
@@ -308,9 +306,8 @@ def _traits(item: pytest.Item, recorder: Recorder) -> dict[str, Any]:
     tools = tuple(dict.fromkeys(call.name for call in recorder.calls if call.target == "tool"))
     given: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers(CASE_MARKER))):
-        if any(case_problems(marker)):
-            continue
-        given.update(marker.kwargs)
+        if not any(case_problems(marker)):
+            given.update(marker.kwargs)
     traits: dict[str, Any] = {
         "difficulty": given.get("difficulty"),
         "project": given.get("project"),

@@ -240,7 +240,7 @@ class CaseClient:
 
     def as_async(self) -> AsyncCaseClient:
         """The same client for ``async def`` tests."""
-        return AsyncCaseClient(self, self._recorder)
+        return AsyncCaseClient(self)
 
     def _answered(self, call: RecordedCall, ask: Callable[[Connection], Response]) -> Response:
         connection = self.connection
@@ -257,9 +257,9 @@ class CaseClient:
 class AsyncCaseClient:
     """`CaseClient` whose calls are awaited, so that several can be in flight."""
 
-    def __init__(self, client: CaseClient, recorder: Recorder) -> None:
+    def __init__(self, client: CaseClient) -> None:
         self._client = client
-        self._recorder = recorder
+        self._recorder = client._recorder
 
     def __repr__(self) -> str:
         return repr(self._client).replace("<", "<Async", 1)

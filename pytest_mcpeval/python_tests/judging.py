@@ -10,10 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from unittest import TestCase
 
 import pytest
 
 from pytest_mcpeval.core.kind import InvalidTest
+from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError
+from pytest_mcpeval.kinds.scenario.explain import evidence, explain_sample
+from pytest_mcpeval.kinds.scenario.run import evaluated, headline
 from pytest_mcpeval.python_tests.assertions import MarkedAssertionsFailed, judge_marked_assertions
 from pytest_mcpeval.python_tests.cases import (
     INCIDENTS,
@@ -23,6 +27,7 @@ from pytest_mcpeval.python_tests.cases import (
     is_python_test,
     is_verdict,
     python_sample,
+    raised,
     recorder_of,
     withdraw_xfail,
 )
@@ -36,11 +41,12 @@ from pytest_mcpeval.python_tests.markers import (
 )
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.servers.errors import CallError
+from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.python_tests.client import ExpectationPart
-    from pytest_mcpeval.servers.response import Response
 
 SECTION = "mcpeval"
 
@@ -77,7 +83,8 @@ class PythonCases:
                 # Kept, so that no other marker gets its id.
                 self._known[id(marker), path] = marker
                 yield from marker_problems(marker, path, self._context)
-        if item.get_closest_marker(CHECKS_MARKER) and _is_unittest(item):
+        is_method = item.cls is not None and issubclass(item.cls, TestCase)
+        if is_method and item.get_closest_marker(CHECKS_MARKER):
             yield f"{CHECKS_MARKER} does not work on unittest.TestCase methods: write a plain test function"
         if inspect.isasyncgenfunction(item.function) and is_python_case(item):
             yield f"{item.name} has a `yield`, so that it is never run: write `return` instead"
@@ -142,8 +149,6 @@ class PythonCases:
 
     def _judge(self, item: pytest.Function, returned: list[object]) -> None:
         __tracebackhide__ = True
-        from pytest_mcpeval.kinds.scenario.run import evaluated, headline
-
         response = response_to_judge(item, returned)
         checks = list(evaluated(marked_checks(item, checks_of(self._context)), response))
         recorder_of(item).checks.extend(checks)
@@ -160,7 +165,7 @@ class PythonCases:
             if not is_verdict(call):
                 withdraw_xfail(item, call, report)
             if call.excinfo is not None and report.failed:
-                _tell(item, call, call.excinfo.value, report)
+                _put_into_words(item, call, report)
         return report
 
 
@@ -181,46 +186,25 @@ def _require_checks(item: pytest.Item, except_for: Container[ExpectationPart] = 
         raise InvalidTest("\n".join(dict.fromkeys(found)))
 
 
-def _tell(
-    item: pytest.Item, call: pytest.CallInfo[None], error: BaseException, report: pytest.TestReport
-) -> None:
+def _put_into_words(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Words instead of a traceback that tells nothing; calls and checks beside one that does."""
+    error = raised(call)
+    recorder = recorder_of(item)
     if isinstance(error, (InvalidTest, *INCIDENTS)):
         report.longrepr = str(error).replace(f"{item.config.rootpath}/", "")
-    elif isinstance(error, (MarkedChecksFailed, MarkedAssertionsFailed, EvidenceMissing)):
-        report.longrepr = f"{_explained(item, call, report)}\n{_place(item)}"
-    elif recorder_of(item).calls:
-        report.sections.append((SECTION, _evidence(item, call, report)))
-
-
-def _is_unittest(item: pytest.Function) -> bool:
-    from unittest import TestCase
-
-    return item.cls is not None and issubclass(item.cls, TestCase)
-
-
-def _explained(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
-    from pytest_mcpeval.kinds.scenario.explain import explain_sample
-    from pytest_mcpeval.text.visible import visible
-
-    sample = python_sample(item, call, report)
-    return visible("\n".join(explain_sample(sample))) if sample is not None else ""
-
-
-def _evidence(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
-    """The recorded checks and calls, without the message that the traceback shows already."""
-    from pytest_mcpeval.kinds.scenario.explain import evidence
-    from pytest_mcpeval.text.visible import visible
-
-    sample = python_sample(item, call, report)
+        return
+    in_words = isinstance(error, (MarkedChecksFailed, MarkedAssertionsFailed, EvidenceMissing))
+    sample = python_sample(item, call, report) if in_words or recorder.calls else None
     if sample is None:
-        return ""
-    recorded = sample.checks[: len(recorder_of(item).checks)]
-    return visible("\n".join(evidence(replace(sample, checks=recorded))))
-
-
-def _place(item: pytest.Item) -> str:
-    path, line, _ = item.location
-    return f"{path}:{(line or 0) + 1}"
+        return
+    if in_words:
+        path, line, _ = item.location
+        text = visible("\n".join(explain_sample(sample)))
+        report.longrepr = f"{text}\n{path}:{(line or 0) + 1}"
+    else:
+        # Without the message, which the traceback shows already.
+        recorded = replace(sample, checks=sample.checks[: len(recorder.checks)])
+        report.sections.append((SECTION, visible("\n".join(evidence(recorded)))))
 
 
 def keeping(function: Callable[..., Any], returned: list[object]) -> Callable[..., Any]:
@@ -246,8 +230,6 @@ def response_to_judge(item: pytest.Item, returned: list[object]) -> Response:
     Raises:
         InvalidTest: There is neither, or the test returned something that is no answer.
     """
-    from pytest_mcpeval.servers.response import Response
-
     __tracebackhide__ = True
     values = [value for value in returned if value is not None]
     if not values:
@@ -266,8 +248,6 @@ def response_to_judge(item: pytest.Item, returned: list[object]) -> Response:
 
 def hide_own_frames(error: Exception) -> None:
     """End the traceback of one of our errors where the test called us: what is below tells it nothing."""
-    from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError
-
     if not isinstance(error, (CheckFailed, CheckSpecError, CallError, *INCIDENTS)):
         return
     # The first frame is that of the hook that caught the error.

@@ -7,6 +7,15 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
+from pytest_mcpeval.kinds.scenario.checks import (
+    CheckGroup,
+    CheckRegistry,
+    CheckSpecError,
+    CheckType,
+    ParsedCheck,
+)
+from pytest_mcpeval.kinds.scenario.checks.parameters import spellings
+from pytest_mcpeval.kinds.scenario.schema import Difficulty
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.messages import suggestion
 from pytest_mcpeval.servers.errors import ServerConfigError
@@ -16,7 +25,6 @@ if TYPE_CHECKING:
 
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.agent.schema import Assertions
-    from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, ParsedCheck
     from pytest_mcpeval.servers.definitions import ServerDefinition
 
 CASE_MARKER = "mcpeval_case"
@@ -75,9 +83,6 @@ def rule_of_keyword(registry: CheckRegistry, name: str, value: Any) -> dict[str,
     ``value`` is the first parameter of the check, or a mapping of its parameters. For a check that needs no
     parameter, True asks for it and False for its opposite. An unknown name is left for `CheckRegistry.parse`.
     """
-    from pytest_mcpeval.kinds.scenario.checks import CheckGroup
-    from pytest_mcpeval.kinds.scenario.checks.parameters import spellings
-
     found = registry.get(name)
     if found is None:
         return {"type": name}
@@ -134,12 +139,12 @@ def _server_problems(marker: pytest.Mark, path: Path, context: RunContext) -> It
 
 
 def _checks_problems(marker: pytest.Mark, registry: CheckRegistry) -> Iterator[str]:
-    from pytest_mcpeval.kinds.scenario.checks import CheckSpecError
-
     if marker.args or not marker.kwargs:
         yield f"expected checks as keywords, as in {CHECKS_MARKER}(min_length=200, has_citation=True)"
     for name, value in marker.kwargs.items():
-        if _takes_no_value(registry, name) and not isinstance(value, bool | Mapping):
+        found = registry.get(name)
+        takes_no_value = isinstance(found, CheckType) and not found.parameters.model_fields
+        if takes_no_value and not isinstance(value, bool | Mapping):
             yield f"{name}: expected True, or False for the opposite, found {value!r}"
             continue
         rule = rule_of_keyword(registry, name, value)
@@ -149,13 +154,6 @@ def _checks_problems(marker: pytest.Mark, registry: CheckRegistry) -> Iterator[s
             shorthand = () if isinstance(value, Mapping) else tuple(rule)[-1:]
             for at, message in error.problems:
                 yield f"{_place(name, at, shorthand)}{message}"
-
-
-def _takes_no_value(registry: CheckRegistry, name: str) -> bool:
-    from pytest_mcpeval.kinds.scenario.checks import CheckType
-
-    found = registry.get(name)
-    return isinstance(found, CheckType) and not found.parameters.model_fields
 
 
 def _place(name: str, at: Sequence[str | int], shorthand: tuple[str, ...]) -> str:
@@ -215,8 +213,6 @@ def _assert_problems(marker: pytest.Mark) -> Iterator[str]:
 
 def case_problems(marker: pytest.Mark) -> Iterator[str]:
     """What is wrong with a marker that describes a case."""
-    from pytest_mcpeval.kinds.scenario.schema import Difficulty
-
     if marker.args or not marker.kwargs:
         yield f'expected keywords, as in {CASE_MARKER}(project="mina", tags=["intro"])'
     for key, value in marker.kwargs.items():
