@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery
 from pytest_mcpeval.targets.base import AnswerError
-
-if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.retrieval.metrics import Scores
-    from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult
 
 __all__ = [
     "AnswerError",
@@ -128,23 +124,40 @@ def evaluate(
             query of the set, or one that it has not.
     """
     from pytest_mcpeval.core.repeating import standard_deviations
-    from pytest_mcpeval.kinds.retrieval.metrics import average
+    from pytest_mcpeval.kinds.retrieval.metrics import average, evaluate_many, sliced
+    from pytest_mcpeval.kinds.retrieval.rankings import Ranking
+    from pytest_mcpeval.kinds.retrieval.retrievers.asking import measured
+    from pytest_mcpeval.kinds.retrieval.retrievers.results import hits_of
     from pytest_mcpeval.kinds.retrieval.slices import slices
-    from pytest_mcpeval.kinds.retrieval.summaries import sliced
 
-    _check_runs(runs)
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise ValueError(f"runs: expected a whole number from 1, found {runs!r}")
     if depth is not None:
         golden = replace(golden, depth=_checked_depth(depth))
     queries = _chosen(golden, ids)
-    found = [_asked(search, golden, queries) for _ in range(runs)]
-    each = [_scored(queries, results, golden.depth) for results in found]
+    depth, corpus = golden.depth, golden.corpus.ids
+    found = [
+        [measured(hits_of(search(query.text, depth)), depth, corpus) for query in queries]
+        for _ in range(runs)
+    ]
+    each = [
+        evaluate_many(
+            [Ranking(q.id, result.ranked, q.labels) for q, result in zip(queries, results, strict=True)],
+            depth,
+        )
+        for results in found
+    ]
     scores = average(each)
     by_query = list(zip(queries, zip(*found, strict=True), strict=True))
+    problems = {
+        query.id: tuple(dict.fromkeys(problem for result in of_runs for problem in result.problems))
+        for query, of_runs in by_query
+    }
     return RetrievalResult(
         metrics=scores.means(),
         queries=scores.rows(),
         slices=sliced(scores, slices(queries)),
-        problems={q.id: told for q, of_runs in by_query if (told := _problems(of_runs))},
+        problems={query: sentences for query, sentences in problems.items() if sentences},
         deviations=standard_deviations([one.means() for one in each]) if runs > 1 else {},
         changed=tuple(q.id for q, (first, *rest) in by_query if any(r.ranked != first.ranked for r in rest)),
     )
@@ -156,11 +169,6 @@ def _checked_depth(depth: int) -> int:
     return depth
 
 
-def _check_runs(runs: int) -> None:
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise ValueError(f"runs: expected a whole number from 1, found {runs!r}")
-
-
 def _chosen(golden: GoldenSet, ids: Collection[str] | None) -> list[GoldenQuery]:
     if ids is None:
         return list(golden.queries)
@@ -170,23 +178,3 @@ def _chosen(golden: GoldenSet, ids: Collection[str] | None) -> list[GoldenQuery]
     if unknown:
         raise ValueError(f"ids: the set has no query {', '.join(map(repr, unknown))}")
     return [query for query in golden.queries if query.id in ids]
-
-
-def _asked(search: Search, golden: GoldenSet, queries: Iterable[GoldenQuery]) -> list[SearchResult]:
-    from pytest_mcpeval.kinds.retrieval.retrievers.asking import measured
-    from pytest_mcpeval.kinds.retrieval.retrievers.results import hits_of
-
-    depth = golden.depth
-    return [measured(hits_of(search(q.text, depth)), depth, golden.corpus.ids) for q in queries]
-
-
-def _scored(queries: Iterable[GoldenQuery], results: Iterable[SearchResult], depth: int) -> Scores:
-    from pytest_mcpeval.kinds.retrieval.metrics import evaluate_many
-    from pytest_mcpeval.kinds.retrieval.rankings import Ranking
-
-    pairs = zip(queries, results, strict=True)
-    return evaluate_many([Ranking(q.id, result.ranked, q.labels) for q, result in pairs], depth)
-
-
-def _problems(of_runs: Iterable[SearchResult]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(problem for result in of_runs for problem in result.problems))

@@ -99,7 +99,7 @@ def test_a_golden_set_and_its_corpus(write: Write) -> None:
     )
     assert (second.is_hard_negative, second.must_hit) == (True, 3)
     assert found.golden.pinned == {"q-post": 3}
-    assert found.cases[0].spec.query == first
+    assert found.cases[0].spec == first
     assert found.cases[0].traits == {"server": ("git",)}
     assert found.cases[1].traits == {"server": ("mail",), "tags": ("hard-negative",)}
     corpus = found.golden.corpus

@@ -10,14 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS, definition, flat, nested
-from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many, per_query, score
+from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many, score
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking, duplicates, foreign, from_ranks, locate, ranks_of
+from pytest_mcpeval.kinds.retrieval.run import relevant_ranks
 
 LABELS = {"git:log": 2, "git:diff": 1, "git:push": 0}
 
 
 def values(*ranked: str, depth: int = 10) -> dict[str, float]:
-    return dict(per_query(Ranking("q", ranked, LABELS), depth).values)
+    return scored(Ranking("q", ranked, LABELS), depth)
+
+
+def scored(ranking: Ranking, depth: int = 10) -> dict[str, float]:
+    """Every metric of one query, also those that look further than the depth."""
+    return dict(zip(METRICS, evaluate_many([ranking], depth).values[0].tolist(), strict=True))
 
 
 def test_a_query_worked_out_by_hand() -> None:
@@ -49,7 +55,7 @@ def test_the_best_ranking_scores_1_wherever_the_labels_allow() -> None:
 
 def test_a_query_that_returned_nothing_scores_0() -> None:
     assert set(values().values()) == {0.0}
-    assert per_query(Ranking("q", (), LABELS), 10).first_rank is None
+    assert evaluate_many([Ranking("q", (), LABELS)], 10).first_rank.tolist() == [0]
 
 
 def test_graded_zeros_are_no_relevant_tools() -> None:
@@ -62,15 +68,14 @@ def test_a_repeated_tool_counts_once_and_what_follows_moves_up() -> None:
 
 
 def test_a_foreign_tool_keeps_its_rank() -> None:
-    result = per_query(Ranking("q", ["who:knows", "git:log"], LABELS), 10, corpus={"git:log", "git:diff"})
-    assert result.ranks == {"git:log": 2, "git:diff": None}
-    assert result.foreign == ("who:knows",)
+    ranked = ["who:knows", "git:log"]
+    assert relevant_ranks(LABELS, ranked) == {"git:log": 2, "git:diff": None}
+    assert locate([Ranking("q", ranked, LABELS)], 10).rank == [2, 0]
+    assert foreign(ranked, {"git:log", "git:diff"}) == ("who:knows",)
 
 
 def test_what_is_odd_about_a_list_is_told() -> None:
-    result = per_query(Ranking("q", ["b:b", "a:a", "b:b", "a:a", "b:b"], LABELS), 4)
-    assert result.duplicates == ("b:b", "a:a")
-    assert result.retrieved == 4
+    assert duplicates(["b:b", "a:a", "b:b", "a:a", "b:b"]) == ("b:b", "a:a")
     assert duplicates(["a", "b"]) == ()
     assert foreign(["a", "x", "b", "x"], {"a", "b"}) == ("x",)
 
@@ -106,17 +111,18 @@ def test_many_queries_score_as_each_alone() -> None:
     ]
     together = evaluate_many(given, 10)
     for number, ranking in enumerate(given):
-        assert dict(zip(METRICS, together.values[number], strict=True)) == per_query(ranking, 10).values
+        assert dict(zip(METRICS, together.values[number], strict=True)) == scored(ranking)
     assert together.first_rank.tolist() == [2, 0, 1, 5]
     assert together.by_query("mrr") == {"a": 0.5, "b": 0.0, "c": 1.0, "d": 0.2}
 
 
 def test_stored_ranks_give_the_same_scores_again() -> None:
     given = [Ranking("a", ["x", "r", "s"], {"r": 1, "s": 2, "z": 0}), Ranking("b", ["y"], {"r": 2, "t": 1})]
-    results = [per_query(ranking, 10) for ranking in given]
     stored = {
-        result.id: {tool: rank for tool, rank in result.ranks.items() if rank is not None}
-        for result in results
+        one.id: {
+            tool: rank for tool, rank in relevant_ranks(one.labels, one.ranked).items() if rank is not None
+        }
+        for one in given
     }
     labels = {ranking.id: ranking.labels for ranking in given}
     again = score(from_ranks([ranking.id for ranking in given], stored, labels))

@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-from pytest_mcpeval.kinds.retrieval.comparison import compare
-from pytest_mcpeval.kinds.retrieval.metrics import Scores, evaluate_many
+from pytest_mcpeval.kinds.retrieval.gate_input import compare
+from pytest_mcpeval.kinds.retrieval.metrics import Scores, evaluate_many, sliced, summary
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, kind_of_notes, servers_of, slices
-from pytest_mcpeval.kinds.retrieval.summaries import sliced, summary
 
 QUERIES = [
     LabelledQuery("a", "who changed this", {"git:log": 2, "hub:commits": 1, "mail:search": 0}),

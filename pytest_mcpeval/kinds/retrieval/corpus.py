@@ -21,11 +21,6 @@ class CorpusTool:
     description: str
     schema: Mapping[str, Any] | None = None
 
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> CorpusTool:
-        """The tool in a row of a corpus file."""
-        return cls(row["tool_id"], row["server"], row["tool"], row["description"], row.get("schema"))
-
     def as_data(self) -> dict[str, Any]:
         """The tool as a row of a corpus file; without a schema, the row has no such key."""
         row: dict[str, Any] = {
@@ -51,7 +46,11 @@ class Corpus:
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], version: str = "") -> Corpus:
         """A corpus of rows as a corpus file has them."""
-        return cls(version, tuple(map(CorpusTool.of, rows)))
+        tools = (
+            CorpusTool(row["tool_id"], row["server"], row["tool"], row["description"], row.get("schema"))
+            for row in rows
+        )
+        return cls(version, tuple(tools))
 
     @cached_property
     def ids(self) -> frozenset[str]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from pytest_mcpeval.core.kind import Case
 from pytest_mcpeval.core.sample import Sample
-from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
+from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, RetrievalSuite
 from pytest_mcpeval.text.visible import indented, visible
 
 SHOWN_TOOLS = 20
 LABELS = {2: "relevant (2)", 1: "relevant (1)", 0: "judged irrelevant"}
-UNLABELLED = ""
 
 
-def explain(suite: RetrievalSuite, case: Case[RetrievalSpec], sample: Sample) -> str:
+def explain(suite: RetrievalSuite, case: Case[GoldenQuery], sample: Sample) -> str:
     """Query, ranked list, what was not found, and the place in the file, safe for a terminal."""
     parts = [sample.message, *_lines(sample), *suite.place_of(case)]
     return visible("\n".join(parts))
@@ -31,7 +29,17 @@ def _lines(sample: Sample) -> Iterator[str]:
     if "baseline_rank" in measured:
         old, new = _rank(measured["baseline_rank"]), _rank(measured["rank"])
         yield f"first relevant tool: {old} in the baseline, {new} now"
-    yield from _ranked(measured, sample.run.get("scores", ()))
+    ranked: Sequence[str] = measured["ranked"]
+    scores: Sequence[float | None] = sample.run.get("scores", ())
+    yield f"ranked list ({len(ranked)} of {measured['depth']} asked for):"
+    width = max((len(tool) for tool in ranked[:SHOWN_TOOLS]), default=0)
+    for number, tool in enumerate(ranked[:SHOWN_TOOLS]):
+        score = scores[number] if number < len(scores) else None
+        figure = "" if score is None else f"{score:.4g}"
+        label = LABELS.get(measured["labels"].get(tool), "")
+        yield f"  {number + 1:>3}  {tool:<{width}}  {figure:>8}  {label}".rstrip()
+    if len(ranked) > SHOWN_TOOLS:
+        yield f"  and {len(ranked) - SHOWN_TOOLS} more"
     for tool, rank in measured["ranks"].items():
         if rank is None:
             yield f"  not returned: {tool}, {LABELS[measured['labels'][tool]]}"
@@ -44,16 +52,3 @@ def _lines(sample: Sample) -> Iterator[str]:
 
 def _rank(rank: int | None) -> str:
     return "not found" if rank is None else f"rank {rank}"
-
-
-def _ranked(measured: Mapping[str, Any], scores: Sequence[float | None]) -> Iterator[str]:
-    ranked: Sequence[str] = measured["ranked"]
-    yield f"ranked list ({len(ranked)} of {measured['depth']} asked for):"
-    width = max((len(tool) for tool in ranked[:SHOWN_TOOLS]), default=0)
-    for number, tool in enumerate(ranked[:SHOWN_TOOLS]):
-        score = scores[number] if number < len(scores) else None
-        shown = "" if score is None else f"{score:.4g}"
-        label = LABELS.get(measured["labels"].get(tool), UNLABELLED)
-        yield f"  {number + 1:>3}  {tool:<{width}}  {shown:>8}  {label}".rstrip()
-    if len(ranked) > SHOWN_TOOLS:
-        yield f"  and {len(ranked) - SHOWN_TOOLS} more"

@@ -34,16 +34,13 @@ PINNED_GATE = "pinned"
 
 def gate_names(settings: GateSettings, baseline: BaselineScores | None = None) -> list[str]:
     """The names of a set's gates, known without scores, in the order they are reported."""
-    return [*_comparing(settings, settings.tolerances(baseline)), *_absolute(settings)]
+    floors = (f"{metric}_floor" for metric in settings.floors)
+    return [*_comparing(settings, settings.tolerances(baseline)), PINNED_GATE, *floors]
 
 
 def _comparing(settings: GateSettings, tolerances: Mapping[str, float]) -> list[str]:
     tests = [f"{metric}_sign_flip" for metric in settings.significance]
     return [*tolerances, *tests, *([] if settings.max_lost is None else [MAX_LOST_GATE])]
-
-
-def _absolute(settings: GateSettings) -> list[str]:
-    return [PINNED_GATE, *(f"{metric}_floor" for metric in settings.floors)]
 
 
 def judge_gates(given: GateInput, *, blessing: bool = False) -> list[GateResult]:
@@ -68,21 +65,17 @@ def _compared(given: GateInput) -> Iterator[GateResult]:
         yield GateResult(given.suite, BASELINE_GATE, "error", message)
         yield from _not_set(given, "the baseline does not fit")
     else:
-        yield from _against(given, given.baseline)
+        for metric, tolerance in given.tolerances.items():
+            yield _tolerance(given, given.baseline, metric, tolerance)
+        for metric, limit in given.settings.significance.items():
+            yield _sign_flip(given, metric, limit)
+        if given.settings.max_lost is not None:
+            yield _max_lost(given)
 
 
 def _not_set(given: GateInput, reason: str) -> Iterator[GateResult]:
     for name in _comparing(given.settings, given.tolerances):
         yield GateResult(given.suite, name, "not_set", f"not set: {reason}")
-
-
-def _against(given: GateInput, baseline: BaselineScores) -> Iterator[GateResult]:
-    for metric, tolerance in given.tolerances.items():
-        yield _tolerance(given, baseline, metric, tolerance)
-    for metric, limit in given.settings.significance.items():
-        yield _sign_flip(given, metric, limit)
-    if given.settings.max_lost is not None:
-        yield _max_lost(given)
 
 
 def compared(given: GateInput) -> dict[str, Any]:
@@ -203,14 +196,10 @@ def _pinned(given: GateInput) -> GateResult:
     if not lost:
         message = f"all {len(pinned)} pinned queries find a relevant tool within their top k"
         return GateResult(given.suite, PINNED_GATE, "passed", message, 0.0, None, 0.0)
-    said = [_rank_words(query, ranks.get(query, 0), pinned[query]) for query in lost]
+    places = {query: f"rank {rank}" if (rank := ranks.get(query, 0)) else "not found" for query in lost}
+    said = [f"{query} ({place}, wanted within {pinned[query]})" for query, place in places.items()]
     message = f"{len(lost)} of {len(pinned)} pinned queries lost: {names(said)}"
     return GateResult(given.suite, PINNED_GATE, "failed", message, float(len(lost)), None, 0.0)
-
-
-def _rank_words(query: str, rank: int, k: int) -> str:
-    found = f"rank {rank}" if rank else "not found"
-    return f"{query} ({found}, wanted within {k})"
 
 
 def _floors(given: GateInput) -> Iterator[GateResult]:

@@ -20,7 +20,7 @@ from pytest_mcpeval.kinds.retrieval.gate_input import GateInput, gate_settings
 from pytest_mcpeval.kinds.retrieval.load import load_suite
 from pytest_mcpeval.kinds.retrieval.retrievers.asking import SearchResult, ask, make_retriever
 from pytest_mcpeval.kinds.retrieval.schema import CorpusModel, GoldenModel, RetrievalSettings
-from pytest_mcpeval.kinds.retrieval.spec import RetrievalSpec, RetrievalSuite
+from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.targets.base import Target
 from pytest_mcpeval.targets.making import Surroundings
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from pytest_mcpeval.core.run_context import RunContext
 
-Retrieval = Suite[RetrievalSpec]
-RetrievalCase = Case[RetrievalSpec]
+Retrieval = Suite[GoldenQuery]
+RetrievalCase = Case[GoldenQuery]
 
 
-class RetrievalKind(RetrievalDeclaration, Kind[RetrievalSpec]):
+class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
     """Golden sets: queries, each with the tools that a search ought to find."""
 
     settings_model = RetrievalSettings
@@ -73,7 +73,7 @@ class RetrievalKind(RetrievalDeclaration, Kind[RetrievalSpec]):
         """Put the query of a case to the retriever."""
         golden = _retrieval(suite)
         retriever = self._retriever(golden, context)
-        return ask(retriever, case.spec.query.text, golden.settings.depth, golden.golden.corpus.ids)
+        return ask(retriever, case.spec.text, golden.settings.depth, golden.golden.corpus.ids)
 
     def judge(
         self, suite: Retrieval, case: RetrievalCase, answers: SearchResult, context: RunContext
@@ -88,7 +88,7 @@ class RetrievalKind(RetrievalDeclaration, Kind[RetrievalSpec]):
 
     def asked_of(self, suite: Retrieval, case: RetrievalCase) -> Mapping[str, Any]:
         """The query, its labels, and the notes that say in which slice it is."""
-        return {**run.asked_of(_retrieval(suite), case.spec.query), "notes": case.spec.query.notes}
+        return {**run.asked_of(_retrieval(suite), case.spec), "notes": case.spec.notes}
 
     def _baseline(self, suite: RetrievalSuite) -> baselines.Committed | None:
         if suite.key not in self._committed:

@@ -21,7 +21,7 @@ from pytest_mcpeval.kinds.retrieval.schema import (
     ToolModel,
 )
 from pytest_mcpeval.kinds.retrieval.slices import HARD_NEGATIVE, servers_of
-from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery, RetrievalSpec, RetrievalSuite
+from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery, RetrievalSuite
 from pytest_mcpeval.kinds.retrieval.words import names_the_tool, words
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused, load
 from pytest_mcpeval.loading.messages import shown, suggestion
@@ -50,11 +50,11 @@ def load_corpus(path: Path) -> Corpus:
     if problems:
         raise DataFileError(problems)
     version = model.version or path.name.partition(".")[0]
-    return Corpus(version, tuple(map(_tool, model.tools)), path)
-
-
-def _tool(model: ToolModel) -> CorpusTool:
-    return CorpusTool(model.tool_id, model.server, model.tool, model.description, model.input_schema)
+    tools = (
+        CorpusTool(one.tool_id, one.server, one.tool, one.description, one.input_schema)
+        for one in model.tools
+    )
+    return Corpus(version, tuple(tools), path)
 
 
 def _corpus_problems(document: Document, tools: list[ToolModel]) -> list[Problem]:
@@ -87,7 +87,8 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
         self._check_metrics()
         self._check_limits()
         self._check_pins()
-        self._check_retriever()
+        if (mcp := self.settings.retriever.mcp) is not None:
+            self.check_server(mcp.server, "retriever", "mcp", "server")
         self.check_ids(query.id for query in self.model.queries)
         for index, query in enumerate(self.model.queries):
             self._check_query(index, query, corpus)
@@ -183,10 +184,6 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
                 continue
             self.problem("gates", "pinned", query, message=message + self.origin("gates"))
 
-    def _check_retriever(self) -> None:
-        if (mcp := self.settings.retriever.mcp) is not None:
-            self.check_server(mcp.server, "retriever", "mcp", "server")
-
     def _check_query(self, index: int, query: QueryModel, corpus: Corpus) -> None:
         at = ("queries", index, "labels")
         seen: set[str] = set()
@@ -230,15 +227,18 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
                 "warning, set `named_tools: allow`"
             )
 
-    def _case(self, index: int, query: GoldenQuery) -> Case[RetrievalSpec]:
+    def _case(self, index: int, query: GoldenQuery) -> Case[GoldenQuery]:
         at = ("queries", index)
         fixture = self.settings.retriever.fixture
+        tags = (HARD_NEGATIVE,) if query.is_hard_negative else ()
+        traits: dict[str, Any] = {"tags": tags, "server": tuple(servers_of(query.labels))}
         return Case(
             id=query.id,
             line=self.document.line(*at),
             keys=at,
-            make_spec=lambda: RetrievalSpec(query),
-            traits=_traits(query),
+            make_spec=lambda: query,
+            # The groups a query is in: `--mcpeval-tag hard-negative`, `-m github`.
+            traits={name: value for name, value in traits.items() if value},
             fixtures=() if fixture is None else (fixture,),
             may_prefetch=fixture is None,
         )
@@ -252,10 +252,3 @@ def golden_query(model: QueryModel, pin: int | None = None) -> GoldenQuery:
     """The query in a checked row; ``pin`` is the ``must_hit`` that settings give it."""
     labels = {label.tool_id: label.relevance for label in model.labels}
     return GoldenQuery(model.id, model.query, labels, model.notes, pin or model.must_hit)
-
-
-def _traits(query: GoldenQuery) -> dict[str, Any]:
-    """The groups a query is in: ``--mcpeval-tag hard-negative``, ``-m github``."""
-    tags = (HARD_NEGATIVE,) if query.is_hard_negative else ()
-    found: dict[str, Any] = {"tags": tags, "server": tuple(servers_of(query.labels))}
-    return {name: value for name, value in found.items() if value}

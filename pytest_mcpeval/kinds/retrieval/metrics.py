@@ -15,43 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_mcpeval.kinds.retrieval.definitions import CUTOFFS, METRICS, NDCG_CUTOFF, metrics_within
-from pytest_mcpeval.kinds.retrieval.rankings import (
-    LocatedLabels,
-    Ranking,
-    duplicates,
-    foreign,
-    locate,
-    relevant_of,
-)
+from pytest_mcpeval.kinds.retrieval.definitions import CUTOFFS, METRICS, NDCG_CUTOFF, metrics_within, nested
+from pytest_mcpeval.kinds.retrieval.rankings import LocatedLabels, Ranking, locate
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class QueryResult:
-    """One query, scored.
-
-    ``ranks`` maps each relevant tool to its rank, None for one not returned; ``values`` maps every metric to
-    its value; ``duplicates`` and ``foreign`` are tools returned more than once, and tools not in the corpus.
-    """
-
-    id: str
-    ranks: Mapping[str, int | None]
-    values: Mapping[str, float]
-    retrieved: int
-    duplicates: tuple[str, ...] = ()
-    foreign: tuple[str, ...] = ()
-
-    @property
-    def first_rank(self) -> int | None:
-        """The rank of the first relevant tool, or None."""
-        return min((rank for rank in self.ranks.values() if rank is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -124,26 +97,6 @@ class Scores:
             self.depth,
             tuple(run.subset(ids) for run in self.runs),
         )
-
-
-def per_query(ranking: Ranking, depth: int, corpus: AbstractSet[str] | None = None) -> QueryResult:
-    """One query, scored over its first ``depth`` results, with what is odd about its list.
-
-    Raises:
-        ValueError: No label of the query is relevant.
-    """
-    ranked = ranking.ranked[:depth]
-    located = locate([ranking], depth)
-    relevant = relevant_of(ranking.labels)
-    values = score(located).values[0].tolist()
-    return QueryResult(
-        id=ranking.id,
-        ranks={tool: rank or None for tool, rank in zip(relevant, located.rank, strict=True)},
-        values=dict(zip(METRICS, values, strict=True)),
-        retrieved=len(ranked),
-        duplicates=duplicates(ranked),
-        foreign=() if corpus is None else foreign(ranked, corpus),
-    )
 
 
 def evaluate_many(rankings: Iterable[Ranking], depth: int) -> Scores:
@@ -249,3 +202,34 @@ def average(runs: Sequence[Scores]) -> Scores:
     worst = np.where((ranks == 0).any(axis=0), 0, ranks.max(axis=0))
     means = np.mean([run.values for run in runs], axis=0)
     return replace(runs[0], values=means, first_rank=worst, runs=tuple(runs))
+
+
+def summary(scores: Scores) -> dict[str, Any]:
+    """The metrics of some queries: ``recall_at`` and ``hit_at`` by cutoff, ``mrr``, ``ndcg_at_10``, ``map``.
+
+    ``queries`` counts them; ``highest_recall_at`` is the most that the labels allow. A metric that looks
+    further than the depth is None.
+    """
+    means, highest = scores.means(), nested(scores.highest_recalls())
+    return {
+        "queries": len(scores.ids),
+        **nested({metric: means.get(metric) for metric in METRICS} if means else {}),
+        "highest_recall_at": highest.get("recall_at", {}),
+    }
+
+
+def sliced(
+    scores: Scores, slices: Mapping[str, Mapping[str, AbstractSet[str]]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """A `summary` for each slice (dimension → group → query ids).
+
+    Groups without a scored query are left out.
+    """
+    found = {
+        dimension: {name: scores.subset(ids) for name, ids in groups.items()}
+        for dimension, groups in slices.items()
+    }
+    return {
+        dimension: {name: summary(part) for name, part in groups.items() if part.ids}
+        for dimension, groups in found.items()
+    }

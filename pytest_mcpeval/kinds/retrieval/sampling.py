@@ -7,11 +7,10 @@ from typing import Any
 
 from pytest_mcpeval.core.repeating import of_each_run, runs_of
 from pytest_mcpeval.core.sample import Sample
-from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many
+from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many, sliced, summary
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.retrievers.asking import PROBLEMS, kinds_of
 from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, slices
-from pytest_mcpeval.kinds.retrieval.summaries import sliced, summary
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:
@@ -22,7 +21,7 @@ def answered(samples: Iterable[Sample]) -> list[Sample]:
     return [sample for sample in samples if "ranked" in sample.measured and not sample.is_set_aside]
 
 
-def counted(samples: Iterable[Sample]) -> list[Sample]:
+def scorable(samples: Iterable[Sample]) -> list[Sample]:
     """The samples that metrics are made of: of a set that was asked at all, every query not set aside.
 
     One that left no ranked list counts as if nothing was returned, as it does for the gates.
@@ -38,28 +37,24 @@ def missing(samples: Iterable[Sample]) -> list[str]:
 
 def scores_of(samples: Iterable[Sample]) -> Scores:
     """The samples that count, scored: the means of each query over its runs."""
-    kept = counted(samples)
+    kept = scorable(samples)
     runs = of_each_run(kept)
-    return average([evaluate_many(map(_ranking, run), _depth(kept)) for run in runs])
+    depth = max((sample.measured["depth"] for sample in kept), default=1)
+    rankings = (
+        [Ranking(one.id, one.measured.get("ranked", ()), one.measured["labels"]) for one in run]
+        for run in runs
+    )
+    return average([evaluate_many(of_run, depth) for of_run in rankings])
 
 
 def scores_of_all(queries: Iterable[LabelledQuery], samples: Iterable[Sample], depth: int) -> Scores:
     """Every query of a set, scored: one that left no ranked list counts as if nothing was returned."""
     asked = list(queries)
-    return average(
-        [
-            evaluate_many((Ranking(q.id, ranked.get(q.id, ()), q.labels) for q in asked), depth)
-            for ranked in map(_ranked, of_each_run(answered(samples)))
-        ]
-    )
-
-
-def _ranked(samples: Iterable[Sample]) -> dict[str, Sequence[str]]:
-    return {sample.id: sample.measured["ranked"] for sample in samples}
-
-
-def _ranking(sample: Sample) -> Ranking:
-    return Ranking(sample.id, sample.measured.get("ranked", ()), sample.measured["labels"])
+    each = []
+    for run in of_each_run(answered(samples)):
+        ranked = {sample.id: sample.measured["ranked"] for sample in run}
+        each.append(evaluate_many((Ranking(q.id, ranked.get(q.id, ()), q.labels) for q in asked), depth))
+    return average(each)
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:
@@ -68,23 +63,19 @@ def measure(samples: Sequence[Sample]) -> dict[str, Any]:
     ``missing`` are the queries that left no answer to measure.
     """
     scores = scores_of(samples)
-    groups = slices(map(_query, counted(samples)))
-    return {
-        **summary(scores),
-        "missing": missing(samples),
-        "problems": _problems(samples),
-        "slices": sliced(scores, groups),
-    }
-
-
-def _problems(samples: Sequence[Sample]) -> dict[str, int]:
-    """Kind of problem → in how many queries it was, in any run; those that were in none are left out."""
+    groups = slices(map(_query, scorable(samples)))
     found = [
         kinds_of(problem for run in runs_of(sample) for problem in run.measured.get("problems", ()))
         for sample in answered(samples)
     ]
     counts = {name: sum(name in kinds for kinds in found) for name in PROBLEMS}
-    return {name: count for name, count in counts.items() if count}
+    return {
+        **summary(scores),
+        "missing": missing(samples),
+        # Kind of problem → in how many queries it was, in any run.
+        "problems": {name: count for name, count in counts.items() if count},
+        "slices": sliced(scores, groups),
+    }
 
 
 def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
@@ -94,10 +85,6 @@ def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
         "averageProcessingTime": sum(times) / len(times) if times else None,
         "cases": {sample.id: dict(sample.run) for sample in samples},
     }
-
-
-def _depth(samples: Sequence[Sample]) -> int:
-    return max((sample.measured["depth"] for sample in samples), default=1)
 
 
 def _query(sample: Sample) -> LabelledQuery:

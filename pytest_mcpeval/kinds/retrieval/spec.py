@@ -25,13 +25,6 @@ class GoldenQuery(LabelledQuery):
 
 
 @dataclass(frozen=True)
-class RetrievalSpec:
-    """What one case asks."""
-
-    query: GoldenQuery
-
-
-@dataclass(frozen=True)
 class GoldenData:
     """The queries of a golden set, and the corpus their labels are from."""
 
@@ -55,7 +48,7 @@ class GoldenData:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalSuite(Suite[RetrievalSpec]):
+class RetrievalSuite(Suite[GoldenQuery]):
     """A golden file, loaded, with its queries and their corpus. ``settings`` are `RetrievalSettings`."""
 
     golden: GoldenData

@@ -56,11 +56,8 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
 
 def _row(name: str, group: Mapping[str, Any]) -> Row:
     values = flat(group)
-    return Row((name, str(group["queries"]), *(_figure(values, column) for column in COLUMNS)))
-
-
-def _figure(values: Mapping[str, float], metric: str) -> str:
-    return f"{values[metric]:.3f}" if metric in values else NOT_FOUND
+    cells = (f"{values[metric]:.3f}" if metric in values else NOT_FOUND for metric in COLUMNS)
+    return Row((name, str(group["queries"]), *cells))
 
 
 def _spread(metrics: Mapping[str, Any]) -> Iterator[Row]:
@@ -79,21 +76,20 @@ def _highest(metrics: Mapping[str, Any]) -> Row:
 
 
 def _server_rows(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
-    """One row for each server; of very many those with the lowest Recall@5, and a word on the rest."""
+    """One row for each server; of very many those with the lowest Recall@5, or the deepest below it."""
     if len(groups) <= SHOWN_SERVERS:
         yield from (_row(name, group) for name, group in groups.items())
         return
-    worst = sorted(groups, key=lambda name: (_default_of(groups[name]), name))
+
+    def recall(name: str) -> float:
+        values = flat(groups[name])
+        return next(values[f"recall_at_{k}"] for k in (5, 3, 1) if f"recall_at_{k}" in values)
+
+    worst = sorted(groups, key=lambda name: (recall(name), name))
     for name in worst[:SHOWN_SERVERS]:
         yield _row(name, groups[name])
     blank = ("",) * len(COLUMNS)
     yield Row((f"and {len(groups) - SHOWN_SERVERS} better", "", *blank))
-
-
-def _default_of(group: Mapping[str, Any]) -> float:
-    """Recall@5, or the deepest there is below."""
-    values = flat(group)
-    return next(values[f"recall_at_{k}"] for k in (5, 3, 1) if f"recall_at_{k}" in values)
 
 
 def _brief(title: str, metrics: Mapping[str, Any]) -> str:
@@ -120,15 +116,18 @@ def ranked_list(sample: Sample) -> list[Table]:
     known = [] if old is None else ["baseline"]
     title = f"Ranked list ({len(ranked)} of {measured['depth']} asked for)"
     listed = [
-        Row((tool, rank, *(_old_rank(tool, labels, old) for _ in known), LABELS.get(labels.get(tool), "")))
+        # A baseline holds the ranks of relevant tools only.
+        Row(
+            (
+                tool,
+                rank,
+                *(str((old or {}).get(tool, NOT_FOUND)) if labels.get(tool) else "" for _ in known),
+                LABELS.get(labels.get(tool), ""),
+            )
+        )
         for tool, rank in rows
     ]
     return [Table(title, ("tool", "rank", *known, "label"), tuple(listed))]
-
-
-def _old_rank(tool: str, labels: Mapping[str, int], old: Mapping[str, int] | None) -> str:
-    """The rank in the baseline, which holds those of relevant tools only."""
-    return str((old or {}).get(tool, NOT_FOUND)) if labels.get(tool) else ""
 
 
 def comparison_tables(compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
