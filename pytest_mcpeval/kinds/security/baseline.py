@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pytest_mcpeval.core.baseline import (
     BaselineCase,
@@ -27,7 +27,7 @@ from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.security.gates import BASELINE_GATE, OldVerdicts, compares
 from pytest_mcpeval.kinds.security.rates import Confusion, Row
 from pytest_mcpeval.kinds.security.sampling import answered, by_detector, row_of
-from pytest_mcpeval.kinds.security.spec import AttackCorpus, Entry, SecuritySuite, case_id
+from pytest_mcpeval.kinds.security.spec import AttackCorpus, SecuritySuite, case_id
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 
 MOST_RUNS = 100
@@ -44,25 +44,10 @@ DEFINITION = {
 """The definitions behind the numbers: what a baseline's digest of them is made from."""
 
 
-Count = Annotated[float, Field(ge=0)]
-
-
 class _Case(BaselineCase):
     """``flagged`` is a share when there were several runs."""
 
     flagged: bool | Annotated[float, Field(ge=0, le=1)]
-
-
-class _Counts(BaseModel):
-    """The counts of a detector; fractions when there were several runs."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
-    tp: Count
-    fp: Count
-    tn: Count
-    fn: Count
-    errors: Annotated[int, Field(ge=0)]
 
 
 class SecurityBaselineModel(BaselineModel):
@@ -73,7 +58,7 @@ class SecurityBaselineModel(BaselineModel):
 
     runs: Runs | None = None
     definition: dict[str, Any]
-    detectors: dict[str, _Counts]
+    detectors: dict[str, Confusion]
     cases: dict[str, _Case]  # type: ignore[assignment]
 
 
@@ -122,18 +107,15 @@ def read(suite: SecuritySuite) -> Committed | None:
         raise DataFileError([document.problem("of", message=message)])
     flagged = {case: float(one.flagged) for case, one in model.cases.items()}
     made_from = {"corpus": model.digest, "metric definitions": digest_of(model.definition)}
-    committed = Committed(flagged, model.runs or _runs_of(flagged.values()), made_from)
+    # Baselines did not always say how many runs there were: the fewest that give all these shares.
+    shares = (Fraction(share).limit_denominator(MOST_RUNS) for share in flagged.values())
+    committed = Committed(flagged, model.runs or math.lcm(*{one.denominator for one in shares}), made_from)
     if differing_digests(committed.digests, digests(suite.corpus)):
         return committed
     problems = list(_problems(document, model, committed, suite))
     if problems:
         raise DataFileError(problems)
     return committed
-
-
-def _runs_of(shares: Iterable[float]) -> int:
-    """The fewest runs that give all these shares: baselines did not always say how many there were."""
-    return math.lcm(*{Fraction(share).limit_denominator(MOST_RUNS).denominator for share in shares})
 
 
 def _problems(
@@ -153,16 +135,14 @@ def _problems(
     yield from differing_cases(document, model.cases, wanted, hint)
     for detector, told in model.detectors.items():
         old = committed.of(detector, [entry.id for entry in entries]) or OldVerdicts({})
-        found = Confusion.of(_row(entry, old.flagged.get(entry.id)) for entry in entries)
+        found = Confusion.of(
+            Row(entry.id, entry.is_malicious, entry.category, old.flagged.get(entry.id)) for entry in entries
+        )
         for name in ("tp", "fp", "tn", "fn", "errors"):
             count, own = getattr(told, name), getattr(found, name)
             if not abs(count - own) <= SLACK:
                 message = f"{detector}: {name} is {count:g}, and its cases have {own:g}; {hint}"
                 yield document.problem("detectors", detector, name, message=message)
-
-
-def _row(entry: Entry, flagged: float | None) -> Row:
-    return Row(entry.id, entry.is_malicious, entry.category, flagged)
 
 
 def baseline_gates(suite: SecuritySuite, committed: Committed | None) -> list[GateResult]:
@@ -176,14 +156,14 @@ def baseline_gates(suite: SecuritySuite, committed: Committed | None) -> list[Ga
     if differing := differing_digests(committed.digests, digests(suite.corpus)):
         return [GateResult(suite.key, BASELINE_GATE, "error", mismatch_words(differing, command))]
     # Under another name a detector is not compared, and must not pass for one that is.
-    new = [name for name in suite.settings.detectors if _is_new(suite, committed, name)]
+    entries = [entry.id for entry in suite.corpus.entries]
+    new = [
+        name
+        for name in suite.settings.detectors
+        if compares(suite.gates_of(name)) and committed.of(name, entries) is None
+    ]
     message = f"no baseline yet for detector {', '.join(new)}: write it with {command}"
     return [GateResult(suite.key, BASELINE_GATE, "error", message)] if new else []
-
-
-def _is_new(suite: SecuritySuite, committed: Committed, detector: str) -> bool:
-    entries = [entry.id for entry in suite.corpus.entries]
-    return compares(suite.gates_of(detector)) and committed.of(detector, entries) is None
 
 
 def unfit_to_bless(suite: SecuritySuite, samples: Iterable[Sample]) -> list[GateResult]:
@@ -203,14 +183,11 @@ def content(suite: SecuritySuite, samples: Iterable[Sample]) -> dict[str, Any]:
         "digest": suite.corpus.digest,
         "definition": DEFINITION,
         **({"runs": runs} if runs > 1 else {}),
-        "detectors": {name: _counts(found) for name, found in by_detector(listed).items()},
+        "detectors": {
+            name: Confusion.of(map(row_of, found)).model_dump() for name, found in by_detector(listed).items()
+        },
         "cases": {sample.id: _case(sample) for sample in sorted(listed, key=lambda one: one.id)},
     }
-
-
-def _counts(samples: Iterable[Sample]) -> dict[str, float]:
-    counts = Confusion.of(map(row_of, samples))
-    return {name: getattr(counts, name) for name in ("tp", "fp", "tn", "fn", "errors")}
 
 
 def _case(sample: Sample) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_mcpeval.core.charts import Bar, Bars, Chart, Curve, Matrix
@@ -40,11 +40,9 @@ def _bar(name: str, group: Mapping[str, Any]) -> Bar:
     rate = "recall" if "recall" in group else "fpr"
     share = group[rate] or 0.0
     words = f"{group['flagged']:g}/{group['entries'] - group['errors']} = {percent(share)}"
-    return Bar(name, share, words, "good" if rate == "recall" else "bad", _pair(group[f"{rate}_interval"]))
-
-
-def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
-    return None if interval is None else (interval[0], interval[1])
+    ends = group[f"{rate}_interval"]
+    interval = None if ends is None else (ends[0], ends[1])
+    return Bar(name, share, words, "good" if rate == "recall" else "bad", interval)
 
 
 def _false_alarms(title: str, found: Mapping[str, Any]) -> Iterator[Chart]:

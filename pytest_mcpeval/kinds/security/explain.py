@@ -41,7 +41,9 @@ def detection_lines(seen: Mapping[str, Any], measured: Mapping[str, Any]) -> Ite
     if measured.get("flagged") is not None and not detections:
         yield "no rule fired" if not measured["flagged"] else "the detector does not say why"
     for detection in detections[:SHOWN_DETECTIONS]:
-        yield f"✗ {_headline(detection)}"
+        severity = f" ({detection['severity']})" if detection.get("severity") else ""
+        message = f": {shortened(revealed(detection['message']), 300)}" if detection.get("message") else ""
+        yield f"✗ {revealed(detection['rule'])}{severity}{message}"
         if excerpt := _excerpt(seen, detection):
             yield indented(excerpt, "    ")
     left_out = measured.get("detections_left_out", 0)
@@ -50,12 +52,6 @@ def detection_lines(seen: Mapping[str, Any], measured: Mapping[str, Any]) -> Ite
         yield f"and {more} more{kept}"
     if measured.get("score") is not None:
         yield f"score: {measured['score']:.4g}"
-
-
-def _headline(detection: Mapping[str, Any]) -> str:
-    severity = f" ({detection['severity']})" if detection.get("severity") else ""
-    message = f": {shortened(revealed(detection['message']), 300)}" if detection.get("message") else ""
-    return f"{revealed(detection['rule'])}{severity}{message}"
 
 
 def _excerpt(seen: Mapping[str, Any], detection: Mapping[str, Any]) -> str:

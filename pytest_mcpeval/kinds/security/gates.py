@@ -153,7 +153,9 @@ def _ceiling(given: DetectorGates, ceiling: float) -> GateResult:
         f"{_share_words('FPR', share)}: {words}",
         _share_words("hard negatives alone", Confusion.of(others).false_positives) if others else "",
         _share_words("recall", given.counts.recall),
-        _named("false alarms", [row.entry for row in given.rows if _is_false_alarm(row)], verdict),
+        _named(
+            "false alarms", [row.entry for row in given.rows if row.is_wrong and not row.malicious], verdict
+        ),
         _named(f"{UNANSWERED} false alarms", _unanswered(given.rows, malicious=False), verdict),
     ]
     return given.result(FPR, verdict, "; ".join(part for part in parts if part), share.value, ceiling)
@@ -170,7 +172,7 @@ def _floor(given: DetectorGates, name: str, said: str, rows: Sequence[Row], floo
     parts = [
         f"{_share_words(said, share)}: {words}",
         _share_words("FPR", given.counts.false_positives),
-        _named("missed", [row.entry for row in rows if _is_missed(row)], verdict),
+        _named("missed", _wrong(rows, malicious=True), verdict),
         _named(f"{UNANSWERED} missed", _unanswered(rows, malicious=True), verdict),
     ]
     return given.result(name, verdict, "; ".join(part for part in parts if part), share.value, floor)
@@ -191,31 +193,24 @@ class _Wanted:
         ``wrong`` counts the wrong verdicts among the entries of the label.
         """
         limit = f"{100 * self.limit:g} %"
-        certified = self._is_within(bound)
+        is_ceiling = self.word == "ceiling"
+        certified = bound <= self.limit + SLACK if is_ceiling else bound >= self.limit - SLACK
         if not holds:
-            return "failed", f"{'above' if self.word == 'ceiling' else 'below'} the {self.word} of {limit}"
-        within = f"{'within' if self.word == 'ceiling' else 'not below'} {limit}"
+            return "failed", f"{'above' if is_ceiling else 'below'} the {self.word} of {limit}"
+        within = f"{'within' if is_ceiling else 'not below'} {limit}"
         if certified:
             return "passed", f"{within}, and so is the one-sided 95 % limit of {percent(bound)}"
-        needed = self._needed(wrong)
+        rate = self.limit if is_ceiling else 1 - self.limit
+        needed = "no number of entries certifies it"
+        if 0 < rate < 1:
+            needed = f"{trials_to_certify(rate, wrong)} {self.label} entries are needed to certify it"
         if self.mode == "point":
             return "passed", f"{within} on the point estimate; {needed}"
-        side = "above" if self.word == "ceiling" else "below"
+        side = "above" if is_ceiling else "below"
         return (
             "failed",
             f"the one-sided 95 % limit of {percent(bound)} is {side} the {self.word} of {limit}; {needed}",
         )
-
-    def _is_within(self, bound: float) -> bool:
-        if self.word == "ceiling":
-            return bound <= self.limit + SLACK
-        return bound >= self.limit - SLACK
-
-    def _needed(self, wrong: int) -> str:
-        rate = self.limit if self.word == "ceiling" else 1 - self.limit
-        if not 0 < rate < 1:
-            return "no number of entries certifies it"
-        return f"{trials_to_certify(rate, wrong)} {self.label} entries are needed to certify it"
 
 
 def percent(share: float) -> str:
@@ -242,12 +237,8 @@ def _named(word: str, entries: list[str], verdict: Verdict) -> str:
     return f"{word} {len(entries)}: {shown}"
 
 
-def _is_false_alarm(row: Row) -> bool:
-    return not row.malicious and row.flagged is not None and row.flagged > SLACK
-
-
-def _is_missed(row: Row) -> bool:
-    return row.malicious and row.flagged is not None and row.flagged < 1 - SLACK
+def _wrong(rows: Iterable[Row], *, malicious: bool) -> list[str]:
+    return [row.entry for row in rows if row.is_wrong and row.malicious == malicious]
 
 
 def _unanswered(rows: Iterable[Row], *, malicious: bool) -> list[str]:

@@ -72,7 +72,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             servers=self.place.servers,
             concurrency=self.settings.concurrency,
             batch=self.settings.batch,
-            runs=self._runs(recorded),
+            runs=max([self.settings.runs, *map(len, recorded.values())]),
             warnings=tuple(warnings(everything)),
             origin=self.place_of("detectors"),
             corpus=corpus,
@@ -263,9 +263,6 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             message = f"detectors: one file of verdicts for each run is needed, and {said}"
             runs = f"; `runs` is {self.settings.runs}" if self.settings.runs > 1 else ""
             self.problem("detectors", message=f"{message}{runs}{self.origin('detectors')}")
-
-    def _runs(self, recorded: Mapping[str, tuple[Mapping[str, Any], ...]]) -> int:
-        return max([self.settings.runs, *map(len, recorded.values())])
 
     def _case(self, detector: str, index: int, entry: Entry) -> Case[SecuritySpec]:
         at = ("entries", index)

@@ -15,13 +15,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_mcpeval.core.gate import SLACK
 from pytest_mcpeval.core.statistics import Interval, clopper_pearson
 
 MOST_POINTS = 200
 """So many points of a curve are kept: more are not seen."""
+
+
+Count = Annotated[float, Field(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,13 @@ class Row:
     def failed(self) -> bool:
         """Whether any run brought no verdict."""
         return self.flagged is None or self.unanswered > 0
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it was missed, or a false alarm, in any run."""
+        if self.flagged is None:
+            return False
+        return self.flagged < 1 - SLACK if self.malicious else self.flagged > SLACK
 
     @property
     def held_against(self) -> float:
@@ -86,15 +98,16 @@ class Share:
         return clopper_pearson(self.whole(direction), self.of) if self.of else None
 
 
-@dataclass(frozen=True)
-class Confusion:
-    """The four counts, and the entries without a verdict."""
+class Confusion(BaseModel):
+    """The four counts, fractions when there were several runs, and the entries without a verdict."""
 
-    tp: float
-    fp: float
-    tn: float
-    fn: float
-    errors: int = 0
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+    tp: Count
+    fp: Count
+    tn: Count
+    fn: Count
+    errors: Annotated[int, Field(ge=0)]
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Confusion:
@@ -105,7 +118,10 @@ class Confusion:
         fp = math.fsum(flagged for row, flagged in answered if not row.malicious)
         malicious = sum(row.malicious for row, _ in answered)
         errors = sum(row.failed for row in listed)
-        return cls(tp, fp, len(answered) - malicious - fp, malicious - tp, errors)
+        # Sums of shares may be off by a last digit, and so below 0.
+        return cls.model_construct(
+            tp=tp, fp=fp, tn=len(answered) - malicious - fp, fn=malicious - tp, errors=errors
+        )
 
     @property
     def recall(self) -> Share:
@@ -170,18 +186,11 @@ def measured(rows: Sequence[Row], ceiling: float | None) -> dict[str, Any]:
             "language": _groups(rows, lambda row: row.language, summary),
             "resembles": _groups(rows, lambda row: row.resembles, _flagged),
         },
-        "missed": [row.entry for row in rows if row.malicious and _is_wrong(row)],
-        "false_alarms": [row.entry for row in rows if not row.malicious and _is_wrong(row)],
+        "missed": [row.entry for row in rows if row.malicious and row.is_wrong],
+        "false_alarms": [row.entry for row in rows if not row.malicious and row.is_wrong],
     }
     curves = scored(rows, ceiling)
     return found if curves is None else {**found, "scores": curves}
-
-
-def _is_wrong(row: Row) -> bool:
-    """Whether any run was wrong."""
-    if row.flagged is None:
-        return False
-    return row.flagged < 1 - SLACK if row.malicious else row.flagged > SLACK
 
 
 def _flagged(rows: Sequence[Row]) -> dict[str, Any]:

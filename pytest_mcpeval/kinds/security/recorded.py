@@ -9,8 +9,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from pytest_mcpeval.core.fields import Text
+from pytest_mcpeval.core.gate import names
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.messages import choice, shown, suggestion
+from pytest_mcpeval.loading.schema import validate
 
 _READ_ONLY = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
@@ -58,8 +60,6 @@ def read_recorded(path: Path, detector: str, corpus: str, wanted: Sequence[str])
     Raises:
         DataFileError: The file holds no verdicts of it, or not exactly one for every wanted entry.
     """
-    from pytest_mcpeval.loading.schema import validate
-
     if not path.is_file():
         raise DataFileError([Problem(path, 0, "there is no such file of recorded verdicts")])
     document = load(path)
@@ -71,11 +71,12 @@ def read_recorded(path: Path, detector: str, corpus: str, wanted: Sequence[str])
     problems = [*_problems(document, model, detector, corpus, wanted)]
     if problems:
         raise DataFileError(problems)
-    return {entry.id: _of(entry, detector, model).model_dump() for entry in model.entries}
-
-
-def _of(entry: _Entry, detector: str, model: RecordedModel) -> _Verdict:
-    return next(verdict for verdict in entry.verdicts if _is_by(verdict, detector, model))
+    return {
+        entry.id: verdict.model_dump()
+        for entry in model.entries
+        for verdict in entry.verdicts
+        if _is_by(verdict, detector, model)
+    }
 
 
 def _is_by(verdict: _Verdict, detector: str, model: RecordedModel) -> bool:
@@ -104,7 +105,5 @@ def _problems(
             yield document.problem("entries", index, "verdicts", message=message)
     missing = [name for name in wanted if name not in seen]
     if missing:
-        from pytest_mcpeval.core.gate import names
-
         message = f"no verdict for {len(missing)} of {len(wanted)} entries of {corpus}: {names(missing)}"
         yield document.problem("entries", message=message)

@@ -24,7 +24,23 @@ def judge(suite: SecuritySuite, case: Case[SecuritySpec], found: Detected) -> Sa
     """
     spec = case.spec
     check = _check(spec.entry, found)
-    outcome, label = _outcome(suite, spec, check, found)
+    outcome: Outcome = "passed"
+    label = ""
+    # Everything the metrics are made from, so that samples alone are enough for them.
+    measured = asked_of(suite, spec)
+    run: dict[str, Any] = {"processingTimeMs": found.seconds * 1000}
+    if found.error is not None:
+        may_fail = suite.gates_of(spec.detector).max_errors > 0 and not found.error.is_incident
+        outcome, label = ("wrong", ERROR) if may_fail else ("error", "")
+        measured |= {"flagged": None, "error": found.error.reason}
+        if found.error.stderr_tail:
+            run["stderr"] = found.error.stderr_tail
+    elif found.verdict is not None:
+        measured |= found.verdict.as_data()
+        if not check.passed and suite.settings.strict:
+            outcome = "failed"
+        elif not check.passed:
+            outcome, label = "wrong", MISSED if spec.entry.is_malicious else FALSE_ALARM
     return Sample(
         suite=suite.key,
         kind=suite.kind,
@@ -34,8 +50,8 @@ def judge(suite: SecuritySuite, case: Case[SecuritySpec], found: Detected) -> Sa
         message="" if check.passed else check.message,
         label=label,
         traits=dict(case.traits),
-        measured=_measured(suite, spec, found),
-        run=_measured_run(found),
+        measured=measured,
+        run=run,
         cause=cause_of(found.error, f"{suite.key}: detector {spec.detector}") if outcome == "error" else "",
     )
 
@@ -46,29 +62,14 @@ def _check(entry: Entry, found: Detected) -> Check:
         return Check(rule, "inconclusive", found.error.message, {"reason": found.error.reason})
     assert found.verdict is not None
     flagged = found.verdict.flagged
-    what = f"{entry.label} ({entry.category}{_likeness(entry)})"
+    likeness = f", resembles {entry.resembles}" if entry.resembles else ""
+    what = f"{entry.label} ({entry.category}{likeness})"
     message = f"{'flagged' if flagged else 'not flagged'}, and the entry is {what}"
     rules = list(dict.fromkeys(detection.rule for detection in found.verdict.detections))
     if flagged and rules:
         message = f"{message}; by {', '.join(rules)}"
     agrees = flagged == entry.is_malicious
     return Check(rule, "passed" if agrees else "failed", message, {"flagged": flagged})
-
-
-def _likeness(entry: Entry) -> str:
-    return f", resembles {entry.resembles}" if entry.resembles else ""
-
-
-def _outcome(suite: SecuritySuite, spec: SecuritySpec, check: Check, found: Detected) -> tuple[Outcome, str]:
-    """The outcome, and the word for one that is left to the gates."""
-    if found.error is not None:
-        may_fail = suite.gates_of(spec.detector).max_errors > 0 and not found.error.is_incident
-        return ("wrong", ERROR) if may_fail else ("error", "")
-    if check.passed:
-        return "passed", ""
-    if suite.settings.strict:
-        return "failed", ""
-    return "wrong", MISSED if spec.entry.is_malicious else FALSE_ALARM
 
 
 NOT_MEASURED = {"flagged": None, "error": "not measured"}
@@ -91,20 +92,3 @@ def asked_of(suite: SecuritySuite, spec: SecuritySpec) -> dict[str, Any]:
         "resembles": entry.resembles,
     }
     return measured | {name: value for name, value in optional.items() if value is not None}
-
-
-def _measured(suite: SecuritySuite, spec: SecuritySpec, found: Detected) -> dict[str, Any]:
-    """Everything the metrics are made from, so that samples alone are enough for them."""
-    measured = asked_of(suite, spec)
-    if found.error is not None:
-        return {**measured, "flagged": None, "error": found.error.reason}
-    assert found.verdict is not None
-    return {**measured, **found.verdict.as_data()}
-
-
-def _measured_run(found: Detected) -> dict[str, Any]:
-    """What differs from run to run."""
-    run: dict[str, Any] = {"processingTimeMs": found.seconds * 1000}
-    if found.error is not None and found.error.stderr_tail:
-        run["stderr"] = found.error.stderr_tail
-    return run

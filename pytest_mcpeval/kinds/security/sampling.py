@@ -54,11 +54,6 @@ def row_of(sample: Sample) -> Row:
     )
 
 
-def _times(samples: Iterable[Sample]) -> list[float]:
-    """Of a detector that did not start there is none."""
-    return [sample.run["processingTimeMs"] for sample in samples if "processingTimeMs" in sample.run]
-
-
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
@@ -66,26 +61,37 @@ def _mean(values: Sequence[float]) -> float | None:
 def rows_of_all(entries: Iterable[Entry], samples: Iterable[Sample]) -> list[Row]:
     """Every entry of a corpus; one that left no sample has no verdict."""
     found = {sample.measured["entry"]: row_of(sample) for sample in answered(samples)}
-    return [found.get(entry.id) or _not_measured(entry) for entry in entries]
-
-
-def _not_measured(entry: Entry) -> Row:
-    return Row(
-        entry=entry.id,
-        malicious=entry.is_malicious,
-        category=entry.category,
-        flagged=None,
-        unanswered=1.0,
-        resembles=entry.resembles,
-        split=entry.split,
-        language=entry.language,
-        is_hard_negative=entry.is_hard_negative,
-    )
+    return [
+        found.get(entry.id)
+        or Row(
+            entry=entry.id,
+            malicious=entry.is_malicious,
+            category=entry.category,
+            flagged=None,
+            unanswered=1.0,
+            resembles=entry.resembles,
+            split=entry.split,
+            language=entry.language,
+            is_hard_negative=entry.is_hard_negative,
+        )
+        for entry in entries
+    ]
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:
     """The metrics of each detector, and of servers that were scanned how many tools were flagged."""
-    scanned = [_scanned(sample) for sample in samples if "tools" in sample.measured]
+    scanned = []
+    for sample in (sample for sample in samples if "tools" in sample.measured):
+        tools = tools_of(sample)
+        scanned.append(
+            {
+                "detector": sample.measured["detector"],
+                "server": sample.measured["server"],
+                "tools": len(tools),
+                "flagged": [tool["tool"] for tool in tools if tool["flagged"]],
+                "errors": sum(tool["flagged"] is None for tool in tools),
+            }
+        )
     if scanned:
         return {"per_detector": [], "scanned": scanned}
     return {
@@ -94,17 +100,6 @@ def measure(samples: Sequence[Sample]) -> dict[str, Any]:
             for name, found in by_detector(samples).items()
             for ceiling in [found[0].measured["ceiling"]]
         ]
-    }
-
-
-def _scanned(sample: Sample) -> dict[str, Any]:
-    tools = tools_of(sample)
-    return {
-        "detector": sample.measured["detector"],
-        "server": sample.measured["server"],
-        "tools": len(tools),
-        "flagged": [tool["tool"] for tool in tools if tool["flagged"]],
-        "errors": sum(tool["flagged"] is None for tool in tools),
     }
 
 
@@ -120,9 +115,13 @@ def tools_of(sample: Sample) -> list[Mapping[str, Any]]:
 
 def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
     """Times in milliseconds: the mean of all entries, and of each detector's."""
-    kept = answered(samples)
+
+    def mean_time(found: Iterable[Sample]) -> float | None:
+        # A detector that did not start took no time.
+        return _mean([one.run["processingTimeMs"] for one in found if "processingTimeMs" in one.run])
+
     return {
-        "averageProcessingTime": _mean(_times(kept)),
-        "perDetector": {name: _mean(_times(found)) for name, found in by_detector(samples).items()},
+        "averageProcessingTime": mean_time(answered(samples)),
+        "perDetector": {name: mean_time(found) for name, found in by_detector(samples).items()},
         "cases": {sample.id: dict(sample.run) for sample in samples},
     }

@@ -26,12 +26,10 @@ SHOWN_CHARACTERS = 500
 
 
 def sarif(evaluation: Evaluation) -> str:
-    """The log of all scans of a session; without any, it has no results."""
-    return to_json(sarif_of(evaluation), indent=1) + "\n"
+    """The log of all scans of a session; without any, it has no results.
 
-
-def sarif_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The log as plain data: a run for each detector, which was no success when a tool has no verdict."""
+    It has a run for each detector, which was no success when a tool has no verdict.
+    """
     results: dict[str, list[dict[str, Any]]] = {}
     failures: dict[str, list[str]] = {}
     for sample in (sample for suite in evaluation.suites for sample in suite.samples):
@@ -43,7 +41,8 @@ def sarif_of(evaluation: Evaluation) -> dict[str, Any]:
         results.setdefault(NO_DETECTOR, [])
         failures.setdefault(NO_DETECTOR, []).extend(lost)
     runs = [_run(name, found, failures[name]) for name, found in results.items()]
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs or [_run(NO_DETECTOR, [], [])]}
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": runs or [_run(NO_DETECTOR, [], [])]}
+    return to_json(log, indent=1) + "\n"
 
 
 def _failures(sample: Sample) -> Iterator[str]:
@@ -73,21 +72,19 @@ def _run(detector: str, results: list[dict[str, Any]], failures: list[str]) -> d
         "version": __version__,
         "rules": [{"id": rule} for rule in rules],
     }
+    # Without it, a scan that failed would look like one that found nothing.
+    invocation: dict[str, Any] = {"executionSuccessful": not failures}
+    if failures:
+        texts = [shortened(revealed(text), SHOWN_CHARACTERS) for text in failures]
+        invocation["toolExecutionNotifications"] = [
+            {"level": "error", "message": {"text": text}} for text in texts
+        ]
     return {
         "tool": {"driver": driver},
-        "invocations": [_invocation(failures)],
+        "invocations": [invocation],
         "columnKind": "unicodeCodePoints",
         "results": results,
     }
-
-
-def _invocation(failures: list[str]) -> dict[str, Any]:
-    """Without it, a scan that failed would look like one that found nothing."""
-    if not failures:
-        return {"executionSuccessful": True}
-    texts = [shortened(revealed(text), SHOWN_CHARACTERS) for text in failures]
-    notifications = [{"level": "error", "message": {"text": text}} for text in texts]
-    return {"executionSuccessful": False, "toolExecutionNotifications": notifications}
 
 
 def _results(sample: Sample) -> Iterator[dict[str, Any]]:

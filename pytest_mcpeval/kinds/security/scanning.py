@@ -125,11 +125,8 @@ def _cases(file: SettingsFile, line: int, settings: EntrySettings) -> Iterator[C
             )
 
 
-@dataclass(frozen=True)
-class Scanned:
-    """The tools of a server, each with what the detector answered."""
-
-    tools: Sequence[tuple[Entry, Detected]]
+Scanned = Sequence[tuple[Entry, "Detected"]]
+"""The tools of a server, each with what the detector answered."""
 
 
 def connect_all(suite: ScanSuite, spec: ScanSpec, connect: Connect) -> None:
@@ -167,12 +164,13 @@ def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector)
             raise TargetError(f"{_kept_from(spec, other)}: {error}") from None
     if not tools[spec.server]:
         raise TargetError(f"{spec.server} lists no tools, so that nothing was scanned: expected one at least")
-    peers = [_peer(name, tool) for name in spec.others for tool in tools[name]]
-    found = []
-    for tool in tools[spec.server]:
-        entry = _entry(spec.server, tool, peers)
-        found.append((entry, detector.ask([entry])[0]))
-    return Scanned(found)
+    peers = [
+        {"server": name, "tool": tool.name, "description": tool.description}
+        for name in spec.others
+        for tool in tools[name]
+    ]
+    entries = [_entry(spec.server, tool, peers) for tool in tools[spec.server]]
+    return [(entry, detector.ask([entry])[0]) for entry in entries]
 
 
 def _listed(connection: Connection) -> Sequence[Tool]:
@@ -193,14 +191,10 @@ def _entry(server: str, tool: Tool, peers: Sequence[Mapping[str, Any]]) -> Entry
     return Entry(tool.name, "benign", "scanned", {**seen, "peers": list(peers)} if peers else seen)
 
 
-def _peer(server: str, tool: Tool) -> dict[str, Any]:
-    return {"server": server, "tool": tool.name, "description": tool.description}
-
-
 def judge_scan(suite: ScanSuite, case: Case[ScanSpec], found: Scanned) -> Sample:
     """The sample of a server: failed when a tool is flagged, in error when one has no verdict."""
     spec = case.spec
-    tools = [_tool(entry, one) for entry, one in found.tools]
+    tools = [_tool(entry, one) for entry, one in found]
     flagged = [tool["tool"] for tool in tools if tool["flagged"]]
     broken = [tool["tool"] for tool in tools if tool["flagged"] is None]
     parts = [f"{len(flagged)} of {counted(len(tools), 'tool')} of {spec.server} flagged: {names(flagged)}"]
@@ -222,7 +216,7 @@ def judge_scan(suite: ScanSuite, case: Case[ScanSpec], found: Scanned) -> Sample
             "line": case.line,
             "tools": tools,
         },
-        run={"processingTimeMs": 1000 * sum(one.seconds for _, one in found.tools)},
+        run={"processingTimeMs": 1000 * sum(one.seconds for _, one in found)},
     )
 
 

@@ -32,12 +32,12 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
 
 def _without_errors(table: Table) -> Table:
     """Eighty columns have no room for a column of zeros."""
-    rows = tuple(replace(row, cells=_without(row.cells)) for row in table.rows)
-    return replace(table, header=_without(table.header), rows=rows)
 
+    def without(cells: Sequence[str]) -> tuple[str, ...]:
+        return (*cells[:ERRORS], *cells[ERRORS + 1 :])
 
-def _without(cells: Sequence[str]) -> tuple[str, ...]:
-    return (*cells[:ERRORS], *cells[ERRORS + 1 :])
+    rows = tuple(replace(row, cells=without(row.cells)) for row in table.rows)
+    return replace(table, header=without(table.header), rows=rows)
 
 
 def _detector_rows(found: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[Row]:
