@@ -249,7 +249,8 @@ def import_problems(suite: SessionSuite) -> Iterator[Problem]:
         if agent is not None:
             wanted[("agent",) if agent is settings.agent else (*at, "agent")] = agent, AGENT
         for index, step in enumerate(scenario.steps):
-            if step.python is not None and (words := _problem("step", step.python, step.directory)):
+            python = step.written.python
+            if python is not None and (words := _problem("step", python, step.directory)):
                 yield suite.document.problem(*at, "steps", index, "python", message=words)
     for at, (model, codec) in wanted.items():
         if words := _problem_of_way(model, codec):

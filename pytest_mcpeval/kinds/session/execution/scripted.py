@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from pytest_mcpeval.kinds.scenario.placeholders import (
     with_values,
 )
 from pytest_mcpeval.kinds.scenario.run import evaluated
+from pytest_mcpeval.kinds.session.execution.settings import PagesModel
 from pytest_mcpeval.kinds.session.execution.spec import Step
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
 from pytest_mcpeval.servers.errors import CallError
@@ -26,6 +27,8 @@ from pytest_mcpeval.servers.modules import ImportProblem, imported
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.targets.functions import described
 from pytest_mcpeval.targets.threads import DaemonThreads, Late
+
+NO_ANSWER = "no answer to judge"
 
 
 class _Stop(Exception):  # noqa: N818 (names what happens)
@@ -63,81 +66,77 @@ def run_steps(steps: Sequence[Step], toolbox: Toolbox) -> list[Check]:
 
 
 def _unreached(step: Step, reason: str) -> Iterator[Check]:
-    for check in step.checks:
-        yield Check(check.rule, "inconclusive", reason)
-    if step.refused:
+    yield from _inconclusive(step, reason)
+    if step.written.refused:
         yield Check({"type": "refused", "tool": step.tool}, "inconclusive", reason)
 
 
+def _inconclusive(step: Step, reason: str) -> Iterator[Check]:
+    for check in step.checks:
+        yield Check(check.rule, "inconclusive", reason)
+
+
 def _run(number: int, step: Step, script: _Script) -> None:
+    arguments = dict(filled(step.written.arguments, script.values))
     try:
-        if step.python is not None:
-            _judge(number, step, _used(step, script), script)
-        elif step.pages is not None:
-            _walk(number, step, script)
+        if step.written.python is not None:
+            _judge(number, step, _used(step.written.python, step, arguments, script), script)
+        elif step.written.pages is not None:
+            _walk(number, step, step.written.pages, arguments, script)
         else:
-            _judge(number, step, _called(step, _filled(step, script), script), script)
+            _judge(number, step, _called(step, arguments, script), script)
     except CallRefused as refusal:
         _refused(number, step, refusal, script)
     except CallError as error:
         if error.is_incident:
             raise
-        script.add(number, [_unanswered(step, error.reason, error.message)])
-        script.add(number, _without_answer(step))
+        rule = {"type": "answered", "tool": step.tool}
+        script.add(number, [Check(rule, "failed", error.message, {"reason": error.reason})])
+        script.add(number, _inconclusive(step, NO_ANSWER))
         raise _Stop(f"not reached: step {number} brought no answer") from None
-
-
-def _filled(step: Step, script: _Script) -> dict[str, Any]:
-    return dict(filled(step.arguments, script.values))
 
 
 def _called(step: Step, arguments: Mapping[str, Any], script: _Script) -> Response:
     """The answer to a call; a rejected call is an error to judge, where a check allows for one."""
     try:
-        return script.toolbox.call_now(step.tool, arguments, timeout=step.timeout)
+        return script.toolbox.call_now(step.tool, arguments, timeout=step.written.timeout)
     except CallError as error:
         if not error.is_rejection or not allows_error(step.checks):
             raise
         return Response(error.message, is_error=True)
 
 
-def _used(step: Step, script: _Script) -> Response:
+def _used(python: str, step: Step, arguments: Mapping[str, Any], script: _Script) -> Response:
     """What a Python function returned, as the answer of the tool it stands for."""
-    assert step.python is not None
-    arguments = _filled(step, script)
-    with script.toolbox.recorded(step.tool, arguments, justification=step.justification) as use:
+
+    def result() -> Any:
+        return json.loads(to_json(imported(python, step.directory)(**arguments)))
+
+    # On a thread that may be left behind: the time of the session is hard.
+    threads = DaemonThreads("mcpeval-step")
+    seconds = min(step.written.timeout, max(0.0, script.toolbox.seconds_left))
+    justification = step.written.justification or ""
+    with script.toolbox.recorded(step.tool, arguments, justification=justification) as use:
         try:
-            use.result = _within_time(lambda: json.loads(to_json(_function(step)(**arguments))), step, script)
+            use.result = threads.call(result, seconds)
         except Late:
-            raise CallError("timeout", f"{step.python} did not return in time") from None
+            raise CallError("timeout", f"{python} did not return in time") from None
         except ImportProblem as error:
-            raise CallError("unreachable", f"{step.python} cannot be imported: {error}") from error
+            raise CallError("unreachable", f"{python} cannot be imported: {error}") from error
         except Exception as error:
-            raise CallError("protocol", f"{step.python} raised {described(error)}") from error
+            raise CallError("protocol", f"{python} raised {described(error)}") from error
+        finally:
+            threads.close()
     text = use.result if isinstance(use.result, str) else to_json(use.result)
     return Response(text, structured=None if isinstance(use.result, str) else use.result)
 
 
-def _within_time(work: Callable[[], Any], step: Step, script: _Script) -> Any:
-    """What the work brings, on a thread that may be left behind: the time of the session is hard."""
-    threads = DaemonThreads("mcpeval-step")
-    try:
-        return threads.call(work, min(step.timeout, max(0.0, script.toolbox.seconds_left)))
-    finally:
-        threads.close()
-
-
-def _function(step: Step) -> Callable[..., Any]:
-    function: Callable[..., Any] = imported(step.python or "", step.directory)
-    return function
-
-
-def _judge(number: int, step: Step, response: Response, script: _Script) -> None:
-    if step.refused:
+def _judge(number: int, step: Step, response: Response, script: _Script, *, captures: bool = True) -> None:
+    if step.written.refused:
         message = f"{step.tool} was let pass, and must have been refused"
         script.add(number, [Check({"type": "refused", "tool": step.tool}, "failed", message)])
     missing: dict[str, LookupError] = {}
-    for name, path in step.capture.items():
+    for name, path in (step.written.capture if captures else {}).items():
         try:
             script.values[name] = capture(response, path)
         except LookupError as error:
@@ -153,20 +152,17 @@ def _judge(number: int, step: Step, response: Response, script: _Script) -> None
         raise _Stop(f"not reached: step {number} could not capture {names}")
 
 
-def _walk(number: int, step: Step, script: _Script) -> None:
+def _walk(number: int, step: Step, pages: PagesModel, arguments: dict[str, Any], script: _Script) -> None:
     """Page after page, to the end or the limit; the step's checks hold for every page."""
-    pages = step.pages
-    assert pages is not None
-    arguments = _filled(step, script)
     if pages.items is not None:
         arguments[pages.argument] = pages.start
     count = 0
     while count < pages.at_most:
         response = _called(step, arguments, script)
         count += 1
-        following = None if response.is_error else _following(step, response, arguments)
+        following = None if response.is_error else _following(pages, response, arguments)
         is_last = following is None or count == pages.at_most
-        _judge(number, step if is_last else replace(step, capture={}), response, script)
+        _judge(number, step, response, script, captures=is_last)
         if following is None:
             break
         arguments = {**arguments, pages.argument: following}
@@ -177,10 +173,8 @@ def _walk(number: int, step: Step, script: _Script) -> None:
     script.add(number, [Check(rule, status, message, {"pages": count})])
 
 
-def _following(step: Step, response: Response, arguments: Mapping[str, Any]) -> Any:
+def _following(pages: PagesModel, response: Response, arguments: Mapping[str, Any]) -> Any:
     """What the argument for the page is on the next one; None after the last."""
-    pages = step.pages
-    assert pages is not None
     try:
         answer = json_answer(response)
     except ValueError:
@@ -193,19 +187,11 @@ def _following(step: Step, response: Response, arguments: Mapping[str, Any]) -> 
 
 
 def _refused(number: int, step: Step, refusal: CallRefused, script: _Script) -> None:
-    rule = {"type": "refused" if step.refused else "permitted", "tool": step.tool}
-    script.add(number, [Check(rule, "passed" if step.refused else "failed", refusal.reason)])
-    script.add(number, _without_answer(step))
+    expected = step.written.refused
+    rule = {"type": "refused" if expected else "permitted", "tool": step.tool}
+    script.add(number, [Check(rule, "passed" if expected else "failed", refusal.reason)])
+    script.add(number, _inconclusive(step, NO_ANSWER))
     if refusal.ended is not None:
         raise _Stop(f"not reached: the scenario was over ({refusal.ended})")
-    if step.capture:
+    if step.written.capture:
         raise _Stop(f"not reached: step {number} was refused")
-
-
-def _unanswered(step: Step, reason: str, message: str) -> Check:
-    return Check({"type": "answered", "tool": step.tool}, "failed", message, {"reason": reason})
-
-
-def _without_answer(step: Step) -> Iterator[Check]:
-    for check in step.checks:
-        yield Check(check.rule, "inconclusive", "no answer to judge")
