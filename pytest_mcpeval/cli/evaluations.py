@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.discovery import Discovery
     from pytest_mcpeval.kinds.session.folder import Folder
-    from pytest_mcpeval.kinds.session.interview import Conversation
     from pytest_mcpeval.plugin.runtime import Runtime
 
 
@@ -23,13 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the scenario file to write at the end (default: datasets/sessions/NAME.scenarios.yaml)",
     )
-
-
-def conversation() -> Conversation:
-    """The person at the terminal."""
-    from pytest_mcpeval.kinds.session.interview import Conversation
-
-    return Conversation(input, print)
 
 
 def out_file(options: argparse.Namespace, root: Path, name: str) -> Path:

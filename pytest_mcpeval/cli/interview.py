@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
             if not file.state.attached_mcps:
                 print(f"{NOTHING_TO_EVALUATE}\nReport: {folder.report}")
                 return 0
-            interview(file, evaluations.conversation())
+            interview(file)
     finally:
         runtime.close()
     print(f"\nKept in {evaluations.shown_folder(folder)}. Next: pytest-mcpeval scope --name {name}")

@@ -14,7 +14,6 @@ from pytest_mcpeval.cli import evaluations
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal
     from pytest_mcpeval.kinds.session.folder import Folder
-    from pytest_mcpeval.kinds.session.interview import Conversation
     from pytest_mcpeval.kinds.session.scope import Approved
     from pytest_mcpeval.kinds.session.state import StateFile
     from pytest_mcpeval.plugin.runtime import Runtime
@@ -51,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
 
     root = root_directory(Path.cwd())
     name = evaluation_name(options.name or only_unfinished(root, "--name"))
-    runtime, folder, talk = runtime_at(root), Folder(root, name), evaluations.conversation()
+    runtime, folder = runtime_at(root), Folder(root, name)
     try:
         out = evaluations.out_file(options, root, name)
         _require_evaluation(folder)
@@ -62,11 +61,11 @@ def _run(options: argparse.Namespace) -> int:
                 file.update(status="scoped")
                 return _done(runtime, out, name)
             _require_new(out)
-            proposals = _own_scenarios(options, file, talk)
+            proposals = _own_scenarios(options, file)
             if not proposals:
                 return evaluations.told(f"{options.prog}: no scenario, so there is nothing to evaluate", 1)
             found = with_derived(proposals, _manifests(runtime, file, out), file)
-            _written(runtime, file, approve(found, talk), out)
+            _written(runtime, file, approve(found), out)
             return _done(runtime, out, name)
     finally:
         runtime.close()
@@ -110,17 +109,17 @@ def _state(folder: Folder) -> StateFile:
     return file
 
 
-def _own_scenarios(options: argparse.Namespace, file: StateFile, talk: Conversation) -> list[Proposal]:
+def _own_scenarios(options: argparse.Namespace, file: StateFile) -> list[Proposal]:
     from pytest_mcpeval.kinds.session.intake import read_scenarios
     from pytest_mcpeval.kinds.session.schema import MOST_SCENARIOS
     from pytest_mcpeval.kinds.session.scope import ask_scenarios, checked
 
     if options.scenarios is None:
-        return ask_scenarios(talk)
+        return ask_scenarios()
     rows = read_scenarios(Path(options.scenarios))
     if len(rows) > MOST_SCENARIOS:
         raise ValueError(f"{options.scenarios}: expected 1 to {MOST_SCENARIOS} scenarios, found {len(rows)}")
-    return checked(rows, file, talk)
+    return checked(rows, file)
 
 
 def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[Manifest]]:

@@ -10,7 +10,7 @@ from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.critic.asking import CriticRequest, ask_critic, prompt
 from pytest_mcpeval.kinds.session.critic.findings import Cited, dangling_citations
 from pytest_mcpeval.kinds.session.critic.friction import Material
-from pytest_mcpeval.kinds.session.critic.parsing import CriticOutput, embedded_critic, parse
+from pytest_mcpeval.kinds.session.critic.parsing import embedded_critic, parse
 from pytest_mcpeval.kinds.session.critic.settings import EMBEDDED, CriticModel
 from pytest_mcpeval.kinds.session.endings import endings_of
 from pytest_mcpeval.kinds.session.folder import Folder
@@ -61,7 +61,18 @@ def _criticise(run: EvaluationRun, file: StateFile, fixtures: Mapping[str, Any])
         raw = _raw_output(run, file.state, fixtures)
         write_atomically(output, raw)
         found = parse(raw, file.state.server_names())
-    _record(run, file, found)
+    failed = found.is_unusable
+    file.update(
+        status="critic_failed" if failed else "reporting",
+        critic_failure_path=run.folder.relative(output) if failed else None,
+        critic_findings=found.findings,
+        critic_findings_dropped_raw=found.dropped,
+        critic_findings_dropped=len(found.dropped),
+        unmapped_mcp_names=found.unmapped_names,
+        critic_summary=found.summary,
+        missing_critic_summary=not found.has_summary,
+        critic_manifest_notes=found.manifest_notes,
+    )
 
 
 def _raw_output(run: EvaluationRun, state: State, fixtures: Mapping[str, Any]) -> str:
@@ -86,24 +97,9 @@ def _material(run: EvaluationRun, state: State) -> Material:
     )
 
 
-def _record(run: EvaluationRun, file: StateFile, found: CriticOutput) -> None:
-    failed = found.is_unusable
-    file.update(
-        status="critic_failed" if failed else "reporting",
-        critic_failure_path=run.folder.relative(run.folder.critic_output) if failed else None,
-        critic_findings=found.findings,
-        critic_findings_dropped_raw=found.dropped,
-        critic_findings_dropped=len(found.dropped),
-        unmapped_mcp_names=found.unmapped_names,
-        critic_summary=found.summary,
-        missing_critic_summary=not found.has_summary,
-        critic_manifest_notes=found.manifest_notes,
-    )
-
-
 def write_report(folder: Folder, file: StateFile, entries: Sequence[TranscriptEntry]) -> None:
     """Check the citations of all findings, write the report, and complete the evaluation."""
-    targets = file.state.targets()
+    targets = {scenario.id: scenario.targets_mcps for scenario in file.state.scenarios}
     cited = {entry.id: Cited(entry.tool, targets.get(entry.scenario_id, ())) for entry in entries}
     dangling = dangling_citations(file.state.critic_findings, cited, file.state.server_names())
     if tuple(dangling) != file.state.dangling_citations:

@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -25,22 +25,15 @@ def folder_names(name: str, keys: Collection[str]) -> Mapping[str, str]:
     ``keys`` are the paths of the files from the root directory. Each name ends with that of its file; where
     that does not tell the files apart, also with a digest of the path.
     """
-    labels = {key: _label(key) for key in keys}
+    stems = {key: PurePosixPath(key).stem.removesuffix(".scenarios") for key in keys}
+    labels = {key: _NOT_IN_NAMES.sub("-", stem)[:_LONGEST_LABEL] for key, stem in stems.items()}
     # Not all file systems tell A from a.
     numbers = Counter(label.lower() for label in labels.values())
-    return {
-        key: f"{name}-{label}" if numbers[label.lower()] == 1 else f"{name}-{label}-{_short_digest(key)}"
-        for key, label in labels.items()
-    }
-
-
-def _label(key: str) -> str:
-    stem = PurePosixPath(key).stem.removesuffix(".scenarios")
-    return _NOT_IN_NAMES.sub("-", stem)[:_LONGEST_LABEL]
-
-
-def _short_digest(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    found = {}
+    for key, label in labels.items():
+        digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        found[key] = f"{name}-{label}" if numbers[label.lower()] == 1 else f"{name}-{label}-{digest}"
+    return found
 
 
 class Claim:
@@ -62,7 +55,8 @@ class Claim:
                 "directory that you can write with --rootdir=DIR"
             ) from None
         try:
-            if self._is_first():
+            with suppress(BlockingIOError):
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, f"{run_id} {pid}".encode(), 0)
             # To share a lock of one's own is to let go of it for a moment: another run may be there first.
@@ -76,13 +70,6 @@ class Claim:
         except BaseException:
             self.close()
             raise
-
-    def _is_first(self) -> bool:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def close(self) -> None:
         """Let go."""

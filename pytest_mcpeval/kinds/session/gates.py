@@ -49,9 +49,9 @@ def judge_gates(
     if gates.fail_on == "never":
         results.append(switched_off(suite, "fail_on", "fail_on: never"))
     else:
-        counted = _counted(gates.fail_on)
-        result = _fail_on(suite, counted, findings)
-        results.append(_doubted(result, _that_may_be(dropped, counted)))
+        failing = SEVERITIES[: SEVERITIES.index(gates.fail_on) + 1]
+        result = _fail_on(suite, failing, findings)
+        results.append(_doubted(result, _that_may_be(dropped, failing)))
     for severity in SEVERITIES:
         if severity not in gates.max_findings:
             continue
@@ -107,18 +107,10 @@ def _unread(dropped: Sequence[str]) -> str:
     return f"{len(dropped)} {headings} of the critic could not be read as findings ({shown})"
 
 
-def _counted(severity: str) -> tuple[Severity, ...]:
-    return SEVERITIES[: [*SEVERITIES].index(_severity(severity)) + 1]
-
-
-def _fail_on(suite: str, counted: Sequence[Severity], findings: Sequence[Finding]) -> GateResult:
-    bad = [finding for finding in findings if finding.severity in counted]
-    words = f"{count_words(findings)}; none may be {' or '.join(counted)}{_listed(bad)}"
+def _fail_on(suite: str, failing: Sequence[Severity], findings: Sequence[Finding]) -> GateResult:
+    bad = [finding for finding in findings if finding.severity in failing]
+    words = f"{count_words(findings)}; none may be {' or '.join(failing)}{_listed(bad)}"
     return GateResult(suite, "fail_on", "failed" if bad else "passed", words, float(len(bad)), None, 0.0)
-
-
-def _severity(text: str) -> Severity:
-    return next(severity for severity in SEVERITIES if severity == text)
 
 
 def _max_name(severity: Severity) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import get_args
 
 from pytest_mcpeval.kinds.session.records import Disposition, ServerScope
@@ -23,18 +22,7 @@ CHOICES = """\
 """
 
 
-@dataclass(frozen=True)
-class Conversation:
-    """A person to talk to. ``ask`` returns one line, ``tell`` shows some.
-
-    ``ask`` raises `EOFError` when nobody is there any more.
-    """
-
-    ask: Callable[[str], str]
-    tell: Callable[[str], None]
-
-
-def interview(file: StateFile, talk: Conversation) -> None:
+def interview(file: StateFile) -> None:
     """Ask for every attached server that has no disposition yet; each answer is written down at once.
 
     Raises:
@@ -42,18 +30,18 @@ def interview(file: StateFile, talk: Conversation) -> None:
     """
     for server in file.state.attached_mcps:
         if file.state.disposition(server.name) is None:
-            found = ask_disposition(server, talk)
+            found = ask_disposition(server)
             file.update(safety_dispositions=(*file.state.safety_dispositions, found))
     file.update(status="scoping")
 
 
-def ask_disposition(server: AttachedServer, talk: Conversation) -> ServerScope:
+def ask_disposition(server: AttachedServer) -> ServerScope:
     """What a person says may be done to one server. There is no default."""
     for line in _introduction(server):
-        talk.tell(visible(line))
-    chosen = _chosen(server, talk)
-    resources = _resources(talk) if chosen == "sandboxed" else ()
-    notes = talk.ask("Notes (may be empty): ").strip()
+        print(visible(line))
+    chosen = _chosen(server)
+    resources = _resources() if chosen == "sandboxed" else ()
+    notes = input("Notes (may be empty): ").strip()
     return ServerScope(server.name, chosen, resources, notes)
 
 
@@ -67,33 +55,33 @@ def _introduction(server: AttachedServer) -> Iterable[str]:
         yield f"{words}. You probably want sandboxed or skip"
 
 
-def _chosen(server: AttachedServer, talk: Conversation) -> Disposition:
-    talk.tell(CHOICES.rstrip("\n"))
+def _chosen(server: AttachedServer) -> Disposition:
+    print(CHOICES.rstrip("\n"))
     while True:
-        answer = talk.ask(f"{server.name}: read_only, sandboxed or skip? ").strip().lower()
+        answer = input(f"{server.name}: read_only, sandboxed or skip? ").strip().lower()
         for disposition in DISPOSITIONS:
             if answer == disposition:
                 return disposition
-        talk.tell("Every server needs one of the three words; there is no default.")
+        print("Every server needs one of the three words; there is no default.")
 
 
-def _resources(talk: Conversation) -> tuple[str, ...]:
-    talk.tell(
+def _resources() -> tuple[str, ...]:
+    print(
         "Which test resources may be changed? One or several in each line, separated by commas, in the form "
         'the tools expect; an empty line ends. Put quotes around one that holds a comma: "a, b.md". Where '
         "tools name a thing in two ways, such as owner/name and name, give both."
     )
     found: list[str] = []
     while True:
-        line = talk.ask("resource: ")
+        line = input("resource: ")
         named = resources_in(line)
         if len(named) > 1:
-            talk.tell(visible(f"{len(named)} resources: {' | '.join(named)}"))
+            print(visible(f"{len(named)} resources: {' | '.join(named)}"))
         found += named
         if not line.strip() and found:
             return tuple(dict.fromkeys(found))
         if not found:
-            talk.tell("A sandbox without resources allows no change: name at least one.")
+            print("A sandbox without resources allows no change: name at least one.")
 
 
 def resources_in(line: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from pytest_mcpeval.kinds.session.spec import SessionSpec, SessionSuite
 from pytest_mcpeval.kinds.session.state import Execution, State, seconds_between
 
 NO_SERVERS = "NO SERVERS"
+_FIGURES = ("server", "tools", "calls", "errors", "description_tokens")
 
 
 def scenario_sample(
@@ -49,7 +50,7 @@ def scenario_sample(
         },
         run={
             "answer": execution.outcome.answer if execution.outcome else "",
-            "seconds": _seconds(execution),
+            "seconds": execution.ended and seconds_between(execution.started, execution.ended),
             "started": execution.started,
         },
     )
@@ -96,7 +97,10 @@ def report_sample(
             "unmapped_mcp_names": list(state.unmapped_mcp_names),
             "dangling_citations": [found.model_dump(mode="json") for found in state.dangling_citations],
             "summary": state.critic_summary,
-            "servers": list(_figures(state, entries)),
+            "servers": [
+                {name: getattr(found, name) for name in _FIGURES}
+                for found in figures_of(state.attached_mcps, entries)
+            ],
             "endings": {ending.scenario.id: ending.words for ending in endings_of(state, entries)},
         },
         run={
@@ -123,18 +127,3 @@ def _line(entry: TranscriptEntry) -> dict[str, Any]:
         "justification": entry.justification,
     }
     return {**kept, **({"blocked_tool": entry.blocked_tool} if entry.blocked_tool else {})}
-
-
-def _figures(state: State, entries: Sequence[TranscriptEntry]) -> Iterable[dict[str, Any]]:
-    for found in figures_of(state.attached_mcps, entries):
-        yield {
-            "server": found.server,
-            "tools": found.tools,
-            "calls": found.calls,
-            "errors": found.errors,
-            "description_tokens": found.description_tokens,
-        }
-
-
-def _seconds(execution: Execution) -> float | None:
-    return None if execution.ended is None else seconds_between(execution.started, execution.ended)

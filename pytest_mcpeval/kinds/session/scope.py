@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pytest_mcpeval.kinds.session.discovery import USER_FILE
 from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal, derive
 from pytest_mcpeval.kinds.session.intake import target_problem
-from pytest_mcpeval.kinds.session.interview import Conversation, ask_disposition
+from pytest_mcpeval.kinds.session.interview import ask_disposition
 from pytest_mcpeval.kinds.session.records import Disposition, ScenarioRecord, ServerScope
 from pytest_mcpeval.kinds.session.schema import MOST_SCENARIOS, IntakeModel, approval_of
 from pytest_mcpeval.kinds.session.state import State, StateFile
@@ -46,23 +46,23 @@ class Approved:
         )
 
 
-def ask_scenarios(talk: Conversation) -> list[Proposal]:
+def ask_scenarios() -> list[Proposal]:
     """The scenarios that a person describes, at most 8."""
-    talk.tell(
+    print(
         f"What should be tried? One scenario in each line, 1 to {MOST_SCENARIOS}; an empty line ends, as in\n"
         "  Which drafts were changed this week? Write their titles into overview.md.\n"
         "  Look up the opening hours of the library, and put them into the calendar."
     )
     found: list[Proposal] = []
     while len(found) < MOST_SCENARIOS:
-        text = talk.ask(f"S{len(found) + 1}: ").strip()
+        text = input(f"S{len(found) + 1}: ").strip()
         if not text:
             break
         found.append(Proposal(text))
     return found
 
 
-def checked(rows: Iterable[IntakeModel], file: StateFile, talk: Conversation) -> list[Proposal]:
+def checked(rows: Iterable[IntakeModel], file: StateFile) -> list[Proposal]:
     """The scenarios of a file, once each target is attached and may be called.
 
     Raises:
@@ -71,7 +71,7 @@ def checked(rows: Iterable[IntakeModel], file: StateFile, talk: Conversation) ->
     found = []
     for number, row in enumerate(rows, 1):
         proposal = Proposal(row.description, targets_mcps=tuple(row.targets_mcps))
-        answers = [_may_be_called(number, target, file, talk) for target in proposal.targets_mcps]
+        answers = [_may_be_called(number, target, file) for target in proposal.targets_mcps]
         if all(answers):
             found.append(proposal)
     return found
@@ -82,23 +82,23 @@ def _dispositions(file: StateFile) -> Mapping[str, Disposition | None]:
     return {name: None if scope is None else scope.disposition for name, scope in found.items()}
 
 
-def _may_be_called(number: int, target: str, file: StateFile, talk: Conversation) -> bool:
+def _may_be_called(number: int, target: str, file: StateFile) -> bool:
     dispositions = _dispositions(file)
     problem = target_problem(target, dispositions)
     if problem and target not in dispositions:
         raise ValueError(f"scenario {number}: targets_mcps: {problem}")
     if not problem:
         return True
-    talk.tell(visible(f"Scenario {number}: {problem}."))
-    answer = talk.ask("drop or change? ").strip().lower()
+    print(visible(f"Scenario {number}: {problem}."))
+    answer = input("drop or change? ").strip().lower()
     if answer == "change":
         server = next(one for one in file.state.attached_mcps if one.name == target)
-        new = ask_disposition(server, talk)
+        new = ask_disposition(server)
         others = tuple(one for one in file.state.safety_dispositions if one.mcp_name != target)
         file.update(safety_dispositions=(*others, new))
         if new.disposition != "skip":
             return True
-    talk.tell(f"Scenario {number} is dropped.")
+    print(f"Scenario {number} is dropped.")
     return False
 
 
@@ -111,7 +111,7 @@ def with_derived(
     return [*proposals, *derive(tools, [one.description for one in proposals], room, read_only)]
 
 
-def approve(proposals: Sequence[Proposal], talk: Conversation) -> Approved:
+def approve(proposals: Sequence[Proposal]) -> Approved:
     """The list as a person approves it, literally; every other answer is an edit or asked again.
 
     Raises:
@@ -121,9 +121,9 @@ def approve(proposals: Sequence[Proposal], talk: Conversation) -> Approved:
     found = list(proposals)
     while True:
         for line in _listed(found):
-            talk.tell(visible(line))
-        talk.tell(ASK_APPROVAL)
-        answer = talk.ask("> ")
+            print(visible(line))
+        print(ASK_APPROVAL)
+        answer = input("> ")
         try:
             token = approval_of(answer)
         except ValueError:
@@ -131,9 +131,9 @@ def approve(proposals: Sequence[Proposal], talk: Conversation) -> Approved:
             if edited is not None:
                 found = edited
             elif _ADD.fullmatch(answer.strip()):
-                talk.tell(f"{MOST_SCENARIOS} scenarios are the most: drop one first.")
+                print(f"{MOST_SCENARIOS} scenarios are the most: drop one first.")
             else:
-                talk.tell("That neither approves nor edits the list.")
+                print("That neither approves nor edits the list.")
             continue
         kept = tuple(one for one in found if token == "approve" or one.source == "user")
         if not kept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.kinds.session.command_line import MOST_CALLS
@@ -58,7 +58,13 @@ def limited(config: Config, budgets: Mapping[str, Any]) -> Config:
 def scoped(file: StateFile, suite: SessionSuite, connect: Connect) -> StateFile:
     """Write down what is attached, what may be done to it and what will be, each with its transition."""
     filtered = tuple(FilteredServer(name=name, reason=why) for name, why in suite.filtered.items())
-    attached = tuple(_listed(suite, connect))
+    not_started = "not started, since its disposition is `skip`"
+    attached = tuple(
+        attached_server(found, [], not_started)
+        if suite.scopes[name].disposition == "skip"
+        else listed_server(found, connect)
+        for name, found in suite.attached.items()
+    )
     if not attached:
         # Complete only once there is a report, which says that there was nothing to do.
         file.update(status="reporting", filtered_mcps=filtered)
@@ -67,14 +73,6 @@ def scoped(file: StateFile, suite: SessionSuite, connect: Connect) -> StateFile:
     file.update(status="scoping", safety_dispositions=tuple(suite.scopes.values()))
     file.update(status="scoped", scenarios=suite.scenarios)
     return file
-
-
-def _listed(suite: SessionSuite, connect: Connect) -> Iterator[AttachedServer]:
-    for name, found in suite.attached.items():
-        if suite.scopes[name].disposition == "skip":
-            yield attached_server(found, [], "not started, since its disposition is `skip`")
-        else:
-            yield listed_server(found, connect)
 
 
 def listed_server(found: FoundServer, connect: Connect) -> AttachedServer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -141,10 +140,6 @@ class State(_Record):
     def execution_of(self, scenario: str) -> Execution | None:
         """How far a scenario has come; None when it has not begun."""
         return next((found for found in self.execution if found.scenario_id == scenario), None)
-
-    def targets(self) -> Mapping[str, tuple[str, ...]]:
-        """Scenario id → the servers it is meant for."""
-        return {scenario.id: scenario.targets_mcps for scenario in self.scenarios}
 
 
 class StateFile:

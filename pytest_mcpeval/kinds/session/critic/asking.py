@@ -97,19 +97,15 @@ def ask_critic(model: CriticModel, request: CriticRequest, fixtures: Mapping[str
         TargetError: It cannot be asked, or brought no text in its time.
     """
     if model.file is not None:
-        return _file(Path(model.file))
+        try:
+            return Path(model.file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise TargetError(f"critic: cannot read {model.file}: {error}") from None
     if model.command is not None:
         return _command(model.command, model, request)
     if model.model is not None:
         return _language_model(model, request)
     return _function(model, request, fixtures)
-
-
-def _file(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TargetError(f"critic: cannot read {path}: {error}") from None
 
 
 def _command(words: list[str], model: CriticModel, request: CriticRequest) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, Dimension, Severity
+from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, SEVERITIES, Dimension, Severity
 from pytest_mcpeval.kinds.session.records import TranscriptEntry, mcp_tool, server_of
 
 OVERSIZED: Mapping[Severity, int] = {"Critical": 1_000_000, "Major": 100_000, "Minor": 25_000}
@@ -61,10 +61,6 @@ class Material:
         server = self.server_of(entry.tool)
         return entry.tool.removeprefix(mcp_tool(server, "")) if server else entry.tool
 
-    def scenarios(self) -> set[str]:
-        """The scenarios that made calls."""
-        return {entry.scenario_id for entry in self.entries if entry.is_call}
-
     def attempts(self) -> Sequence[tuple[str, list[TranscriptEntry]]]:
         """Scenarios and their calls, in order; one that was interrupted and resumed is there several times.
 
@@ -83,8 +79,7 @@ def drafts(material: Material) -> list[Draft]:
     rules = (_repeated, _guessed, _oversized, _inconsistent, _glued, _unjustified, _reshaped)
     found = [draft for rule in rules for draft in rule(material)]
     places = {entry.id: place for place, entry in enumerate(material.entries)}
-    ranks: Mapping[str, int] = {"Critical": 0, "Major": 1, "Minor": 2, "Suggestion": 3}
-    return sorted(found, key=lambda draft: (ranks[draft.severity], places[draft.evidence[0]]))
+    return sorted(found, key=lambda draft: (SEVERITIES.index(draft.severity), places[draft.evidence[0]]))
 
 
 def _severity(scale: Mapping[Severity, int], number: int) -> Severity | None:
@@ -116,7 +111,7 @@ def _same_calls(material: Material, entries: Iterable[TranscriptEntry]) -> Itera
         server = material.server_of(entry.tool)
         if not server or not entry.was_answered:
             continue
-        key = (entry.tool, entry.args_digest or entry.args_summary)
+        key = (entry.tool, _arguments(entry))
         groups.setdefault(key, []).append(entry)
         if material.changes(server, material.tool_of(entry)):
             # Whatever this server was asked before may have another answer now.
@@ -132,28 +127,21 @@ def _guessed(material: Material) -> Iterator[Draft]:
         for entry in entries:
             if material.server_of(entry.tool) and entry.was_answered:
                 by_tool.setdefault(entry.tool, []).append(entry)
-        for calls in by_tool.values():
-            for attempts in _attempts(calls):
-                failed = [entry for entry in attempts if entry.failed]
-                severity = _severity(FAILED_ATTEMPTS, len(failed))
-                assert severity is not None, "an attempt has failed"
-                yield _guess(material, attempts, failed, severity)
-
-
-def _guess(
-    material: Material, attempts: Sequence[TranscriptEntry], failed: Sequence[TranscriptEntry], rank: Severity
-) -> Draft:
-    name = material.tool_of(attempts[0])
-    shapes = ", ".join(dict.fromkeys(str(entry.result_shape) for entry in failed))
-    return Draft(
-        rank,
-        "parameter_inference",
-        f"`{name}` was tried again with other parameters after {_times(len(failed), 'error')}",
-        material.server_of(attempts[0].tool),
-        tuple(entry.id for entry in attempts),
-        f"Say in the schema of `{name}` what its parameters must look like, with an example.",
-        f"Errors: {shapes}.",
-    )
+        for attempts in (found for calls in by_tool.values() for found in _attempts(calls)):
+            failed = [entry for entry in attempts if entry.failed]
+            severity = _severity(FAILED_ATTEMPTS, len(failed))
+            assert severity is not None, "an attempt has failed"
+            name = material.tool_of(attempts[0])
+            shapes = ", ".join(dict.fromkeys(str(entry.result_shape) for entry in failed))
+            yield Draft(
+                severity,
+                "parameter_inference",
+                f"`{name}` was tried again with other parameters after {_times(len(failed), 'error')}",
+                material.server_of(attempts[0].tool),
+                tuple(entry.id for entry in attempts),
+                f"Say in the schema of `{name}` what its parameters must look like, with an example.",
+                f"Errors: {shapes}.",
+            )
 
 
 def _attempts(calls: Sequence[TranscriptEntry]) -> Iterator[list[TranscriptEntry]]:
@@ -338,10 +326,6 @@ def justification_problem(text: str | None, tools: Collection[str]) -> str | Non
     unknown = [name for name in named if name not in tools]
     if unknown and len(unknown) == len(named):
         return f"names {unknown[0]}, which no attached server has"
-    return None if _gives_reason(text) else "gives no reason, or only a general one"
-
-
-def _gives_reason(text: str) -> bool:
     rest = _GENERIC.sub(" ", _NOT_COVERED.sub(" ", _TOOL.sub(" ", text)))
     words = [word for word in re.findall(r"[^\W\d_]{2,}", rest.lower()) if word not in _FILLER]
-    return len(words) >= _FEWEST_WORDS
+    return None if len(words) >= _FEWEST_WORDS else "gives no reason, or only a general one"

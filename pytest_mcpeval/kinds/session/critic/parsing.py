@@ -195,12 +195,12 @@ def _lines(found: Sequence[Draft], material: Material) -> Iterator[str]:
 
 
 def _summary(found: Sequence[Draft], material: Material) -> str:
-    calls = sum(entry.is_call for entry in material.entries)
-    told = "; ".join(f"{scenario}: {words}" for scenario, words in material.incomplete.items())
-    limits = f" What is not complete is no praise: {told}." if told else ""
+    calls = [entry for entry in material.entries if entry.is_call]
+    incomplete = "; ".join(f"{scenario}: {words}" for scenario, words in material.incomplete.items())
+    limits = f" What is not complete is no praise: {incomplete}." if incomplete else ""
     if not calls:
         return f"Nothing to evaluate: no call was made.{limits}"
-    scope = f"{calls} calls of {len(material.scenarios())} scenarios"
+    scope = f"{len(calls)} calls of {len({entry.scenario_id for entry in calls})} scenarios"
     if not found:
         return f"No friction found in {scope}.{limits}"
     numbers = Counter(draft.severity for draft in found)
