@@ -5,47 +5,27 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from pathlib import Path
 from typing import BinaryIO, NoReturn, TextIO
 
 from pytest_mcpeval import __version__
-from pytest_mcpeval.cli import (
-    discover,
-    fetch_observability,
-    guard,
-    init,
-    install_browser,
-    interview,
-    merge,
-    report,
-    schema,
-    scope,
-    selftest,
-    servers,
-    snapshot,
-    validate,
-    validate_narrative,
-)
+from pytest_mcpeval.kinds import KIND_COMMANDS
 from pytest_mcpeval.text.redact import redactor
 
 COMMANDS = {
-    "init": init,
-    "validate": validate,
-    "schema": schema,
-    "servers": servers,
-    "selftest": selftest,
-    "snapshot": snapshot,
-    "interview": interview,
-    "scope": scope,
-    "guard": guard,
-    "discover": discover,
-    "fetch-observability": fetch_observability,
-    "install-browser": install_browser,
-    "merge": merge,
-    "report": report,
-    "validate-narrative": validate_narrative,
+    "init": "pytest_mcpeval.cli.init",
+    "validate": "pytest_mcpeval.cli.validate",
+    "schema": "pytest_mcpeval.cli.schema",
+    "servers": "pytest_mcpeval.cli.servers",
+    "selftest": "pytest_mcpeval.cli.selftest",
+    "install-browser": "pytest_mcpeval.cli.install_browser",
+    "merge": "pytest_mcpeval.cli.merge",
+    **KIND_COMMANDS,
 }
+"""Name → module with functions ``add_parser`` and ``run``."""
 
 EXIT_CODES = """\
 exit codes:
@@ -93,8 +73,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n(see {self.prog} --help)\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the console script, with all its commands."""
+def parser(modules: Mapping[str, str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of the console script, with its commands."""
     top = _Parser(
         prog="pytest-mcpeval",
         description="Companion of the pytest plugin. Evals themselves are run by: pytest --mcpeval",
@@ -103,20 +83,35 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"pytest-mcpeval {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", title="commands", required=True)
-    for name, module in COMMANDS.items():
+    for name, path in modules.items():
+        module = import_module(path)
         module.add_parser(commands).set_defaults(run=module.run, prog=f"{top.prog} {name}")
     return top
+
+
+def _commands_of_the_project() -> dict[str, str]:
+    """The commands of the kinds that conftest files and plugins add."""
+    from pytest_mcpeval.cli.project import root_directory, runtime_of
+
+    try:
+        kinds = runtime_of(root_directory(Path.cwd())).kinds.declarations.values()
+    except ValueError:  # pytest does not start here.
+        return {}
+    return {name: module for kind in kinds for name, module in kind.commands.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code that ``--help`` documents."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    top = parser()
+    known = COMMANDS
     if given and not given[0].startswith("-") and given[0] not in COMMANDS:
+        known = {**COMMANDS, **_commands_of_the_project()}
+    top = parser(known)
+    if given and not given[0].startswith("-") and given[0] not in known:
         from pytest_mcpeval.loading.messages import suggestion
 
-        hint = suggestion(given[0], COMMANDS)
-        top.error(f"unknown command {given[0]!r}{hint} (commands: {', '.join(COMMANDS)})")
+        hint = suggestion(given[0], known)
+        top.error(f"unknown command {given[0]!r}{hint} (commands: {', '.join(known)})")
     options = top.parse_args(given)
     with redirect_stdout(_Redacted(sys.stdout)), redirect_stderr(_Redacted(sys.stderr)):
         code: int = options.run(options)

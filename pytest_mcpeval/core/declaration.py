@@ -41,6 +41,9 @@ class KindDeclaration(ABC):
     option_table: ClassVar[tuple[Option, ...]] = ()
     """Its options of the command line. A kind of an installed plugin declares them to pytest itself."""
 
+    commands: ClassVar[Mapping[str, str]] = {}
+    """Its commands of the console script: name → module with functions ``add_parser`` and ``run``."""
+
     def options(self, command_line: CommandLine) -> Any:
         """What the command line says to this kind: frozen data, the same in all processes of a run.
 

@@ -21,6 +21,9 @@ _OURS = (ScenarioDeclaration, RetrievalDeclaration, SecurityDeclaration, AgentDe
 KIND_OPTIONS = tuple(option for shape in _OURS for option in shape.option_table)
 """The options of the command line that belong to our kinds."""
 
+KIND_COMMANDS = {name: module for shape in _OURS for name, module in shape.commands.items()}
+"""The commands of the console script that belong to our kinds: name → module."""
+
 
 class Kinds(Mapping[str, "Kind[Any]"]):
     """All kinds by name: ours, and the ``others`` that hooks registered.

@@ -189,3 +189,10 @@ def test_numbers_are_texts_in_arguments_and_variables(validator: Schemas) -> Non
     assert validator("mcpeval.yaml").is_valid({"servers": {"s": server}})
     assert validator("mcpeval.yaml").is_valid({"servers": {"s": {**server, "start_timeout": 5}}})
     assert not validator("mcpeval.yaml").is_valid({"servers": {"s": {**server, "url": "http://x"}}})
+
+
+def test_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "scenarios"]) == 2
+    assert (
+        'unknown name "scenarios" (did you mean "scenario"?): expected scenario, ' in capsys.readouterr().err
+    )

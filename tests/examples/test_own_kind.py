@@ -133,3 +133,18 @@ def test_merge_writes_its_report(project: Project) -> None:
     assert status == 0, out
     assert "reports: whole/report.json, report.md and cases.csv" in out
     assert len((project.path / "whole" / "cases.csv").read_text("utf-8").splitlines()) == 6
+
+
+def test_a_command_that_it_brings(project: Project) -> None:
+    project.write(
+        "counting.py",
+        "def add_parser(commands):\n    return commands.add_parser('count-words')\n\n"
+        "def run(options):\n    print('many words')\n    return 0\n",
+    )
+    conftest = (project.path / "conftest.py").read_text("utf-8")
+    brings = 'name = "spelling"\n    commands = {"count-words": "counting"}'
+    project.write("conftest.py", conftest.replace('name = "spelling"', brings))
+    assert command(project, "count-words") == (0, "many words\n")
+    status, out = command(project, "count-wrods")
+    assert status == 2
+    assert "unknown command 'count-wrods' (did you mean \"count-words\"?)" in out

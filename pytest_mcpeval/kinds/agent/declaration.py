@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
 from pytest_mcpeval.kinds.agent.command_line import OPTIONS, run_options
@@ -31,6 +31,12 @@ class AgentDeclaration(KindDeclaration):
     file_keys = _MANIFEST_KEYS
     file_names = ("agent.yaml", "*.agent.yaml")
     option_table = OPTIONS
+    commands: ClassVar[Mapping[str, str]] = {
+        "discover": "pytest_mcpeval.cli.discover",
+        "fetch-observability": "pytest_mcpeval.cli.fetch_observability",
+        "report": "pytest_mcpeval.cli.report",
+        "validate-narrative": "pytest_mcpeval.cli.validate_narrative",
+    }
 
     def options(self, command_line: CommandLine) -> RunOptions:
         """How agents are driven."""

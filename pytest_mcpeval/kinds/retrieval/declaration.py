@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
 from pytest_mcpeval.core.option import CommandLine, Option
@@ -25,6 +25,9 @@ class RetrievalDeclaration(KindDeclaration):
             changes_measure=True,
         ),
     )
+    commands: ClassVar[Mapping[str, str]] = {
+        "snapshot": "pytest_mcpeval.cli.snapshot",
+    }
 
     def options(self, command_line: CommandLine) -> Mapping[str, Any]:
         """The settings that options say."""

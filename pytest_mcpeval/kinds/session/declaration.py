@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
 from pytest_mcpeval.kinds.session.command_line import OPTIONS
@@ -23,6 +23,11 @@ class SessionDeclaration(KindDeclaration):
     file_description = "a `scenarios:` list (session)"
     file_keys = ("scenarios", "dispositions")
     option_table = OPTIONS
+    commands: ClassVar[Mapping[str, str]] = {
+        "interview": "pytest_mcpeval.cli.interview",
+        "scope": "pytest_mcpeval.cli.scope",
+        "guard": "pytest_mcpeval.cli.guard",
+    }
 
     def options(self, command_line: CommandLine) -> SessionOptions:
         """How the evaluations of a session are named and begun, and what their scenarios may cost.
