@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.discovery import Discovery
-    from pytest_mcpeval.kinds.session.folder import Folder
     from pytest_mcpeval.plugin.runtime import Runtime
 
 
@@ -44,7 +43,7 @@ def discovered(runtime: Runtime, out: Path) -> Discovery:
 
 
 def guarded(options: argparse.Namespace, work: Callable[[], int]) -> int:
-    """The exit code of some work; what can go wrong is told in a sentence."""
+    """The exit code of some work; what goes wrong is one sentence on standard error."""
     from pytest_mcpeval.core.kind import TargetError
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
@@ -52,19 +51,14 @@ def guarded(options: argparse.Namespace, work: Callable[[], int]) -> int:
     try:
         return work()
     except (CallError, DataFileError, ServerConfigError, ServerStartError, TargetError, ValueError) as error:
-        return told(f"{options.prog}: {error}", 1)
+        return failed(f"{options.prog}: {error}")
     except (EOFError, KeyboardInterrupt):
-        return told(f"\n{options.prog}: the answers ended; start the command again to go on", 1)
+        return failed(f"\n{options.prog}: the answers ended; start the command again to go on")
 
 
-def told(message: str, code: int) -> int:
+def failed(message: str) -> int:
     """Print what is wrong; returns the exit code."""
     from pytest_mcpeval.text.visible import visible
 
     print(visible(message), file=sys.stderr)
-    return code
-
-
-def shown_folder(folder: Folder) -> str:
-    """The folder from the directory that holds ``mcp-evals/``."""
-    return folder.relative(folder.path)
+    return 1

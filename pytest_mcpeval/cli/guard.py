@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if not isinstance(suite, SessionSuite):
         print(f"{options.prog}: {options.file} is no session file", file=sys.stderr)
         return 2
-    known = [planned.id for planned in suite.scenarios]
+    known = [one.id for one in suite.scenarios]
     scenario = options.scenario or known[0]
     if scenario not in known:
         problem = f"--scenario {shown(scenario)}: {options.file} has {', '.join(known)}"

@@ -13,7 +13,7 @@ from pytest_mcpeval.cli import evaluations
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.folder import Folder
-    from pytest_mcpeval.kinds.session.state import State, StateFile
+    from pytest_mcpeval.kinds.session.state import StateFile
     from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
@@ -56,17 +56,19 @@ def _run(options: argparse.Namespace) -> int:
             interview(file)
     finally:
         runtime.close()
-    print(f"\nKept in {evaluations.shown_folder(folder)}. Next: pytest-mcpeval scope --name {name}")
+    print(f"\nKept in {folder.relative(folder.path)}. Next: pytest-mcpeval scope --name {name}")
     return 0
 
 
 def _state(runtime: Runtime, folder: Folder, out: Path) -> StateFile:
     """The state to go on with: that of an interview that was left, or a new one."""
     from pytest_mcpeval.core.kind import TargetError
-    from pytest_mcpeval.kinds.session.state import StateFile
+    from pytest_mcpeval.kinds.session.state import Config, State, StateFile, now
 
     if not folder.state.is_file():
-        return _begun(runtime, StateFile.create(folder.state, _initial(runtime, folder, out)), out, folder)
+        started, config = now(), Config(scenarios_file=runtime.key(out))
+        state = State(eval_name=folder.name, started=started, last_updated=started, config=config)
+        return _begun(runtime, StateFile.create(folder.state, state), out, folder)
     file = StateFile.read(folder.state)
     if file.state.status == "discovering":
         return _begun(runtime, file, out, folder)
@@ -76,14 +78,6 @@ def _state(runtime: Runtime, folder: Folder, out: Path) -> StateFile:
             "begin another one with --name"
         )
     return file
-
-
-def _initial(runtime: Runtime, folder: Folder, out: Path) -> State:
-    from pytest_mcpeval.kinds.session.state import Config, State, now
-
-    started = now()
-    config = Config(scenarios_file=runtime.key(out))
-    return State(eval_name=folder.name, started=started, last_updated=started, config=config)
 
 
 def _begun(runtime: Runtime, file: StateFile, out: Path, folder: Folder) -> StateFile:

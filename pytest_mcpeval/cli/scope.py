@@ -14,7 +14,6 @@ from pytest_mcpeval.cli import evaluations
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal
     from pytest_mcpeval.kinds.session.folder import Folder
-    from pytest_mcpeval.kinds.session.scope import Approved
     from pytest_mcpeval.kinds.session.state import StateFile
     from pytest_mcpeval.plugin.runtime import Runtime
 
@@ -44,56 +43,29 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.cli.project import root_directory, runtime_at
+    from pytest_mcpeval.core.kind import TargetError
     from pytest_mcpeval.kinds.session.folder import Claim, Folder
     from pytest_mcpeval.kinds.session.options import evaluation_name, only_unfinished
-    from pytest_mcpeval.kinds.session.scope import approve, with_derived
 
     root = root_directory(Path.cwd())
     name = evaluation_name(options.name or only_unfinished(root, "--name"))
     runtime, folder = runtime_at(root), Folder(root, name)
+    out = evaluations.out_file(options, root, name)
     try:
-        out = evaluations.out_file(options, root, name)
-        _require_evaluation(folder)
+        # Before anything is locked, which makes the folder.
+        if not folder.state.is_file():
+            begin = f"begin it with pytest-mcpeval interview --name {name}"
+            raise TargetError(f"there is no evaluation {name!r}: {begin}")
         with closing(Claim(folder, uuid4().hex, os.getpid())):
-            file = _state(folder)
-            if file.state.scenarios and file.state.config.scenarios_file == runtime.key(out) and out.exists():
-                # Approved and written by a process that died before it could say so.
-                file.update(status="scoped")
-                return _done(runtime, out, name)
-            _require_new(out)
-            proposals = _own_scenarios(options, file)
-            if not proposals:
-                return evaluations.told(f"{options.prog}: no scenario, so there is nothing to evaluate", 1)
-            found = with_derived(proposals, _manifests(runtime, file, out), file)
-            _written(runtime, file, approve(found), out)
-            return _done(runtime, out, name)
+            if not _approved(options, runtime, _state(folder), out):
+                return evaluations.failed(f"{options.prog}: no scenario, so there is nothing to evaluate")
     finally:
         runtime.close()
-
-
-def _done(runtime: Runtime, out: Path, name: str) -> int:
     print(
         f"\nwrote {out}. Say in it who carries the scenarios out (`agent:` or `steps:`), then run\n"
         f"  pytest --mcpeval {runtime.key(out)} --mcpeval-name {name}"
     )
     return 0
-
-
-def _require_evaluation(folder: Folder) -> None:
-    """Before anything is locked, which makes the folder."""
-    from pytest_mcpeval.core.kind import TargetError
-
-    if not folder.state.is_file():
-        raise TargetError(
-            f"there is no evaluation {folder.name!r}: begin it with "
-            f"pytest-mcpeval interview --name {folder.name}"
-        )
-
-
-def _require_new(out: Path) -> None:
-    """Before anybody is asked: no answer must be lost at the end."""
-    if out.exists():
-        raise ValueError(f"{out} exists already, and is not overwritten: name another file with --out")
 
 
 def _state(folder: Folder) -> StateFile:
@@ -107,6 +79,34 @@ def _state(folder: Folder) -> StateFile:
             "its interview first, or begin another one with pytest-mcpeval interview --name"
         )
     return file
+
+
+def _approved(options: argparse.Namespace, runtime: Runtime, file: StateFile, out: Path) -> bool:
+    """Whether scenarios were approved and written."""
+    from pytest_mcpeval.core.baseline import write_atomically
+    from pytest_mcpeval.kinds.session.scope import approve, scenarios_file, with_derived
+
+    # One that is there was approved and written by a process that died before it could say so.
+    key = runtime.key(out)
+    if not (file.state.scenarios and file.state.config.scenarios_file == key and out.exists()):
+        # Before anybody is asked: no answer must be lost at the end.
+        _require_new(out)
+        proposals = _own_scenarios(options, file)
+        if not proposals:
+            return False
+        approved = approve(with_derived(proposals, _manifests(runtime, file, out), file))
+        _require_new(out)
+        # Said ahead: whoever finds the file knows that it belongs to this evaluation.
+        config = file.state.config.model_copy(update={"scenarios_file": key})
+        file.update(config=config, scenarios=approved.records())
+        write_atomically(out, scenarios_file(file.state, approved))
+    file.update(status="scoped")
+    return True
+
+
+def _require_new(out: Path) -> None:
+    if out.exists():
+        raise ValueError(f"{out} exists already, and is not overwritten: name another file with --out")
 
 
 def _own_scenarios(options: argparse.Namespace, file: StateFile) -> list[Proposal]:
@@ -127,6 +127,7 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
     from pytest_mcpeval.kinds.session.edge_cases import Manifest
     from pytest_mcpeval.kinds.session.safety_rules import classify
     from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
+    from pytest_mcpeval.text.visible import visible
 
     attached = evaluations.discovered(runtime, out).attached
     found: dict[str, list[Manifest]] = {}
@@ -136,8 +137,6 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
         try:
             tools = runtime.connection(attached[scope.mcp_name].definition).list_tools()
         except (CallError, ServerConfigError, ServerStartError) as error:
-            from pytest_mcpeval.text.visible import visible
-
             print(visible(f"no edge cases of {scope.mcp_name}: {error}"))
             continue
         found[scope.mcp_name] = [
@@ -149,15 +148,3 @@ def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[M
             for tool in tools
         ]
     return found
-
-
-def _written(runtime: Runtime, file: StateFile, approved: Approved, out: Path) -> None:
-    from pytest_mcpeval.core.baseline import write_atomically
-    from pytest_mcpeval.kinds.session.scope import scenarios_file
-
-    _require_new(out)
-    # Said ahead: whoever finds the file knows that it belongs to this evaluation.
-    config = file.state.config.model_copy(update={"scenarios_file": runtime.key(out)})
-    file.update(config=config, scenarios=approved.records())
-    write_atomically(out, scenarios_file(file.state, approved))
-    file.update(status="scoped")

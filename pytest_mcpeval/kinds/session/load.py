@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,7 +25,6 @@ from pytest_mcpeval.kinds.session.records import Scenario, ServerScope
 from pytest_mcpeval.kinds.session.schema import (
     BUDGETS,
     MOST_SCENARIOS,
-    IntakeModel,
     ScenarioModel,
     SessionModel,
     SessionSettings,
@@ -136,7 +134,10 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
         if not path.is_file():
             self.problem("scenarios", message=f"scenarios: there is no file {path}")
             return []
-        return [_scenario_of(row) for row in read_scenarios(path)]
+        return [
+            ScenarioModel(description=row.description, targets_mcps=row.targets_mcps)
+            for row in read_scenarios(path)
+        ]
 
     def _check_scenarios(self, models: list[ScenarioModel], attached: Mapping[str, Any]) -> None:
         if self.settings.approval is None:
@@ -182,7 +183,7 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
                     model.steps,
                     self.checks,
                     self.document.path.parent.absolute(),
-                    partial(self._place_of, index, "steps"),
+                    lambda *keys: f"{self.place.key}:{self.document.line(*self.at, index, 'steps', *keys)}",
                 )
             except CheckSpecError as error:
                 for path, message in error.problems:
@@ -198,9 +199,6 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
             note=model.note,
             expect_abort=model.expect_abort,
         )
-
-    def _place_of(self, *keys: str | int) -> str:
-        return f"{self.place.key}:{self.document.line(*self.at, *keys)}"
 
     def _cases(self, scenarios: Iterable[tuple[int, Scenario]]) -> Iterator[Case[SessionSpec]]:
         for index, scenario in scenarios:
@@ -223,10 +221,6 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
         agents = [self.settings.agent, *(model.agent for model in models)]
         names = [agent.fixture for agent in agents if agent is not None]
         return tuple(dict.fromkeys(name for name in (*names, self.settings.critic.fixture) if name))
-
-
-def _scenario_of(row: IntakeModel) -> ScenarioModel:
-    return ScenarioModel(description=row.description, targets_mcps=row.targets_mcps)
 
 
 def _root(path: Path, key: str) -> Path:

@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.kinds.session.execution import execute
 from pytest_mcpeval.kinds.session.folder import Folder
+from pytest_mcpeval.kinds.session.guard import Guard
 from pytest_mcpeval.kinds.session.options import SessionOptions
 from pytest_mcpeval.kinds.session.records import Budget, Scenario, TranscriptEntry
 from pytest_mcpeval.kinds.session.redaction import redacted, redacted_data
@@ -23,13 +25,13 @@ from pytest_mcpeval.kinds.session.state import (
     now,
     seconds_between,
 )
+from pytest_mcpeval.kinds.session.toolbox import Toolbox
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count, read_entries
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.servers.errors import ServerConfigError, ServerStartError
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.run_context import RunContext
-    from pytest_mcpeval.kinds.session.guard import Guard
 
 
 Opening = Literal["begin", "begin_anew", "go_on", "resume", "read"]
@@ -40,7 +42,7 @@ def opening(state: State | None, options: SessionOptions, scenarios_file: str) -
     """What to do with the state on disk, None when there is none.
 
     Raises:
-        TargetError: It is not this run's, and the command line does not say what shall become of it.
+        TargetError: It is not this run's, and the command line does not say what to do with it.
     """
     if state is None:
         return "begin"
@@ -81,11 +83,6 @@ class EvaluationRun:
         self._guard: Guard | None = None
         self._file: StateFile | None = None
 
-    @property
-    def state(self) -> State:
-        """The state on disk."""
-        return StateFile.read(self.folder.state).state
-
     def entries(self) -> tuple[TranscriptEntry, ...]:
         """The transcript on disk."""
         return read_entries(self.folder.transcript)
@@ -95,7 +92,7 @@ class EvaluationRun:
         """The state, made ready to execute, with other processes kept out.
 
         Raises:
-            TargetError: There is an evaluation of that name, and nobody said what shall become of it.
+            TargetError: There is an evaluation of that name, and nobody said what to do with it.
         """
         with self.folder.locked():
             self._file = self._open(context)
@@ -202,10 +199,7 @@ class EvaluationRun:
             return file.state
 
     def _carry_out(self, scenario: Scenario, file: StateFile, context: RunContext) -> None:
-        from pytest_mcpeval.kinds.session.execution import execute
-        from pytest_mcpeval.kinds.session.toolbox import Toolbox
-
-        guard = self._guard_on(file, context)
+        guard = self._guard_on(file.state, context)
         count = call_count(self.entries(), scenario.id)
         file.set_execution(
             Execution(scenario_id=scenario.id, status="running", call_count=count, started=now())
@@ -215,8 +209,7 @@ class EvaluationRun:
                 # A server that a scenario is meant for and that does not start: nothing could be asked.
                 for name in scenario.targets_mcps:
                     context.connection(self.suite.attached[name].definition)
-            toolbox = Toolbox(guard, scenario.id)
-            outcome = execute(scenario, toolbox, fixtures=context.fixtures)
+            outcome = execute(scenario, Toolbox(guard, scenario.id), fixtures=context.fixtures)
         except (TargetError, ServerStartError, ServerConfigError) as error:
             file.set_execution(_failed(file.state, scenario.id, redacted(str(error))))
             return
@@ -235,15 +228,20 @@ class EvaluationRun:
             )
         )
 
-    def _guard_on(self, file: StateFile, context: RunContext) -> Guard:
-        from pytest_mcpeval.kinds.session.guard import Guard
-
+    def _guard_on(self, state: State, context: RunContext) -> Guard:
         if self._guard is None:
+            assert state.session_started is not None, "execution comes first"
+            # The time in which nobody worked does not count.
+            idle = timedelta(seconds=state.interrupted_seconds)
             self._guard = Guard(
                 servers={name: found.definition for name, found in self.suite.attached.items()},
-                scopes=list(self.suite.scopes.values()),
+                scopes=self.suite.scopes.values(),
                 transcript=Transcript(self.folder.transcript),
-                budget=self._budget(file.state),
+                budget=Budget(
+                    session_started=datetime.fromisoformat(state.session_started) + idle,
+                    calls_per_scenario=state.config.call_budget_per_scenario,
+                    wallclock_minutes=state.config.wallclock_budget_minutes,
+                ),
                 connect=context.connection,
                 on_count=self._count,
             )
@@ -254,16 +252,6 @@ class EvaluationRun:
         entry = self._file.state.execution_of(scenario)
         if entry is not None:
             self._file.set_execution(entry.model_copy(update={"call_count": count}))
-
-    def _budget(self, state: State) -> Budget:
-        assert state.session_started is not None, "execution comes first"
-        started = datetime.fromisoformat(state.session_started)
-        return Budget(
-            # The time in which nobody worked does not count.
-            session_started=started + timedelta(seconds=state.interrupted_seconds),
-            calls_per_scenario=state.config.call_budget_per_scenario,
-            wallclock_minutes=state.config.wallclock_budget_minutes,
-        )
 
 
 def _way_out(state: State) -> str:

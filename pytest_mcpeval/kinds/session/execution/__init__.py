@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.session.execution.agents import Account, run_agent
+from pytest_mcpeval.kinds.session.execution.scripted import run_steps
 from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome
 from pytest_mcpeval.kinds.session.redaction import redacted
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
@@ -29,50 +30,32 @@ def execute(
     Raises:
         TargetError: The run could not ask: the agent cannot be imported or started, or a server cannot.
     """
-    started = toolbox.now()
+    started, account = toolbox.now(), Account()
     if toolbox.abort_reason is None and toolbox.seconds_left <= 0:
         toolbox.trip_wallclock()
-    if toolbox.abort_reason is not None:
-        return _not_begun(scenario, toolbox, started)
-    try:
-        account = _account(scenario, toolbox, fixtures or {})
-    except CallError as error:
-        raise TargetError(error.message) from error
-    except INCIDENTS as error:
-        raise TargetError(str(error)) from error
-    finally:
-        toolbox.close()
-    return _outcome(scenario, toolbox, account, started)
-
-
-def _not_begun(scenario: Scenario, toolbox: Toolbox, started: str) -> ScenarioOutcome:
-    tripped = toolbox.tripped_at or started
-    return ScenarioOutcome(
-        scenario_id=scenario.id,
-        status="aborted",
-        call_count=toolbox.call_count,
-        started=tripped,
-        ended=tripped,
-        abort_reason=toolbox.abort_reason,
-    )
-
-
-def _account(scenario: Scenario, toolbox: Toolbox, fixtures: Mapping[str, Any]) -> Account:
-    if scenario.agent is not None:
-        return run_agent(scenario.agent, scenario.description, toolbox, fixtures)
-    from pytest_mcpeval.kinds.session.execution.scripted import run_steps
-
-    return Account(checks=tuple(run_steps(scenario.steps, toolbox)))
-
-
-def _outcome(scenario: Scenario, toolbox: Toolbox, account: Account, started: str) -> ScenarioOutcome:
+    if toolbox.abort_reason is None:
+        try:
+            if scenario.agent is not None:
+                account = run_agent(scenario.agent, scenario.description, toolbox, fixtures or {})
+            else:
+                account = Account(checks=tuple(run_steps(scenario.steps, toolbox)))
+        except CallError as error:
+            raise TargetError(error.message) from error
+        except INCIDENTS as error:
+            raise TargetError(str(error)) from error
+        finally:
+            toolbox.close()
+        ended = toolbox.now()
+    else:
+        # It was over before it began.
+        started = ended = toolbox.tripped_at or started
     reason = toolbox.abort_reason
     return ScenarioOutcome(
         scenario_id=scenario.id,
         status="aborted" if reason else "complete",
         call_count=toolbox.call_count,
         started=started,
-        ended=toolbox.now(),
+        ended=ended,
         abort_reason=reason,
         answer=shortened(redacted(account.answer), KEPT_CHARACTERS),
         checks=account.checks,

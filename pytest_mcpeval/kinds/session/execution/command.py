@@ -95,11 +95,15 @@ class _Program:
         finally:
             end_launched(process)
         feeding.join(_END_SECONDS)
-        answer = self._answer()
+        with self._output.open("rb") as file:
+            answer = redactor.text(file.read(_KEPT_BYTES).decode("utf-8", "replace").strip())
         if process.returncode == 0 and not late:
             return Account(answer)
-        reason = "timeout" if late else "crashed"
-        return after_failure(toolbox, reason, self._failure(process.returncode), late=late, answer=answer)
+        ending = self._files.ending()
+        words = ending.words if ending is not None else f"ended with status {process.returncode}"
+        if tail := redactor.text(self._files.tail(_TAIL_LINES)):
+            words += f"; its last words: {tail}"
+        return after_failure(toolbox, "timeout" if late else "crashed", words, late=late, answer=answer)
 
     def _start(self) -> subprocess.Popen[bytes]:
         name = f"command: {self._definition.shown()}"
@@ -111,7 +115,9 @@ class _Program:
         if not directory.is_dir():
             raise TargetStartError("agent", name, f"its directory does not exist: {directory}")
         inherited = inherited_environment(os.environ)
-        started = launch(self._filled(definition), self._files, inherited)
+        values = {"task": self._task, "mcp_config": str(self.mcp_config), "tool_log": str(self.tool_log)}
+        words = tuple(filled(list(definition.args), values))
+        started = launch(replace(definition, args=words), self._files, inherited)
         path = str(directory / definition.command) if "/" in definition.command else definition.command
         if shutil.which(path, path=started.env["PATH"]) is None:
             raise TargetStartError("agent", name, f"there is no program {definition.command!r}")
@@ -121,10 +127,6 @@ class _Program:
                 command, cwd=directory, env=env, stdin=subprocess.PIPE, stdout=stdout, stderr=stderr
             )
 
-    def _filled(self, definition: ServerDefinition) -> ServerDefinition:
-        files = {"mcp_config": str(self.mcp_config), "tool_log": str(self.tool_log)}
-        return replace(definition, args=tuple(filled(list(definition.args), {"task": self._task, **files})))
-
     def _feed(self, process: subprocess.Popen[bytes]) -> None:
         on_command_line = any("{task}" in word for word in self._definition.args)
         assert process.stdin is not None
@@ -132,17 +134,6 @@ class _Program:
         with suppress(OSError), process.stdin:
             if not on_command_line:
                 process.stdin.write(self._task.encode("utf-8", "replace"))
-
-    def _answer(self) -> str:
-        with self._output.open("rb") as file:
-            text = file.read(_KEPT_BYTES).decode("utf-8", "replace").strip()
-        return redactor.text(text)
-
-    def _failure(self, status: int) -> str:
-        ending = self._files.ending()
-        words = ending.words if ending is not None else f"ended with status {status}"
-        tail = redactor.text(self._files.tail(_TAIL_LINES))
-        return f"{words}{f'; its last words: {tail}' if tail else ''}"
 
 
 def _wait(process: subprocess.Popen[bytes], toolbox: Toolbox) -> bool:
@@ -207,10 +198,8 @@ def _report(data: Any, toolbox: Toolbox, reported: Counter[str]) -> None:
     said = data.get("justification")
     if said is not None and not isinstance(said, str):
         raise ValueError(f"expected a text under `justification`, found {shown(said)}")
-    toolbox.report(tool, arguments, said, _shape(data))
-
-
-def _shape(data: Mapping[str, Any]) -> str:
     if data.get("error") is not None:
-        return f"error:{shortened(redacted_text(str(data['error'])), _LONGEST_ERROR)}"
-    return shape_of(data["result"]) if "result" in data else "not reported"
+        shape = f"error:{shortened(redacted_text(str(data['error'])), _LONGEST_ERROR)}"
+    else:
+        shape = shape_of(data["result"]) if "result" in data else "not reported"
+    toolbox.report(tool, arguments, said, shape)
