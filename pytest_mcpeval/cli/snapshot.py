@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.servers import Connections, ServerDefinition
+    from pytest_mcpeval.servers import ServerDefinition
 
 DESCRIPTION = """\
 Start servers, list their tools, and write them as a tool corpus for golden sets: sorted, with schemas, and
@@ -51,26 +51,24 @@ def run(options: argparse.Namespace) -> int:
     try:
         servers = read_servers_file(Path(options.servers).absolute()).servers
         if problem := _unknown(options.names, servers):
-            return _told(f"{options.prog}: {problem}", 2)
-        if options.out and (
-            problem := _unfit_file(Path(options.out)) or _unfit_version(options.corpus_version)
-        ):
-            return _told(f"{options.prog}: {problem}", 2)
+            return _refused(f"{options.prog}: {problem}", 2)
+        if options.out and (problem := _unfit_output(Path(options.out), options.corpus_version)):
+            return _refused(f"{options.prog}: {problem}", 2)
         chosen = {name: servers[name] for name in options.names or sorted(servers)}
-        rows, said = _listed(chosen)
+        rows, versions = _listed(chosen)
         if options.check:
             return _checked(Path(options.check), rows, chosen, whole=not options.names)
     except (CallError, DataFileError, ServerConfigError, ServerStartError) as error:
-        return _told(f"{options.prog}: {error}", NOT_COMPARED if options.check else 1)
+        return _refused(f"{options.prog}: {error}", NOT_COMPARED if options.check else 1)
     if problems := _problems(rows):
-        return _told(f"{options.prog}: nothing was written:\n" + "\n".join(problems), 1)
+        return _refused(f"{options.prog}: nothing was written:\n" + "\n".join(problems), 1)
     try:
-        return _written(Path(options.out), rows, said, options.corpus_version)
+        return _written(Path(options.out), rows, versions, options.corpus_version)
     except OSError as error:
-        return _told(f"{options.prog}: cannot write {options.out}: {error.strerror or error}", 1)
+        return _refused(f"{options.prog}: cannot write {options.out}: {error.strerror or error}", 1)
 
 
-def _told(message: str, code: int) -> int:
+def _refused(message: str, code: int) -> int:
     from pytest_mcpeval.text.visible import visible
 
     print(visible(message), file=sys.stderr)
@@ -87,16 +85,12 @@ def _unknown(names: Iterable[str], servers: Mapping[str, ServerDefinition]) -> s
     return "" if servers else "no server is defined in the file"
 
 
-def _unfit_file(path: Path) -> str:
-    """Why a corpus cannot be read from such a file, or an empty text."""
+def _unfit_output(path: Path, version: str | None) -> str:
+    """Why no corpus of this version can be read from such a file, or an empty text."""
     if path.is_dir():
         return f"--out {path} is a directory: name a file in it"
     if path.suffix.lower() not in SUFFIXES:
         return f"--out {path}: expected a file name that ends with {' or '.join(SUFFIXES)}"
-    return ""
-
-
-def _unfit_version(version: str | None) -> str:
     return "--corpus-version is empty: leave it out, or say one" if version == "" else ""
 
 
@@ -122,34 +116,32 @@ def _problems(rows: Sequence[Row]) -> list[str]:
 
 def _listed(definitions: Mapping[str, ServerDefinition]) -> tuple[list[Row], dict[str, Any]]:
     """The tools of all servers as rows of a corpus, and what each server says of itself."""
+    from pytest_mcpeval.kinds.retrieval.corpus import CorpusTool
     from pytest_mcpeval.servers import Connections
 
     rows: list[Row] = []
-    said: dict[str, Any] = {}
+    versions: dict[str, Any] = {}
     with Connections(definitions) as connections:
         for name in sorted(definitions):
-            rows += _tools(connections, name)
             connection = connections.get(name)
+            rows += [
+                CorpusTool(
+                    f"{name}:{tool.name}", name, tool.name, tool.description, tool.input_schema
+                ).as_data()
+                for tool in connection.list_tools()
+            ]
             about = {"name": connection.server_name, "version": connection.server_version}
-            said[name] = {**about, "protocol": connection.protocol_version}
-    return sorted(rows, key=lambda row: str(row["tool_id"])), said
+            versions[name] = {**about, "protocol": connection.protocol_version}
+    return sorted(rows, key=lambda row: str(row["tool_id"])), versions
 
 
-def _tools(connections: Connections, name: str) -> Iterator[Row]:
-    from pytest_mcpeval.kinds.retrieval.corpus import CorpusTool
-
-    for tool in connections.get(name).list_tools():
-        found = CorpusTool(f"{name}:{tool.name}", name, tool.name, tool.description, tool.input_schema)
-        yield found.as_data()
-
-
-def _written(path: Path, rows: list[Row], said: Mapping[str, Any], version: str | None) -> int:
+def _written(path: Path, rows: list[Row], versions: Mapping[str, Any], version: str | None) -> int:
     from pytest_mcpeval.core.baseline import write_atomically
     from pytest_mcpeval.core.sample import to_json
 
     head = {} if version is None else {"version": version}
-    write_atomically(path, to_json({**head, "generated_from": said, "tools": rows}, indent=1) + "\n")
-    print(f"wrote {path}: {len(rows)} tools of {len(said)} servers")
+    write_atomically(path, to_json({**head, "generated_from": versions, "tools": rows}, indent=1) + "\n")
+    print(f"wrote {path}: {len(rows)} tools of {len(versions)} servers")
     return 0
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -33,12 +33,12 @@ from pytest_mcpeval.kinds.retrieval.definitions import (
     nested,
 )
 from pytest_mcpeval.kinds.retrieval.gate_input import BaselineScores
+from pytest_mcpeval.kinds.retrieval.metrics import average, score
+from pytest_mcpeval.kinds.retrieval.rankings import from_ranks
 from pytest_mcpeval.kinds.retrieval.spec import GoldenData, RetrievalSuite
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.loading.messages import choice, likeness, shown, suggestion
-
-if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.retrieval.metrics import Scores
+from pytest_mcpeval.loading.schema import validate
 
 Ranks = Mapping[str, Mapping[str, int]]
 
@@ -138,8 +138,6 @@ def read(suite: RetrievalSuite) -> Committed | None:
 
 
 def _flat(document: Document, suite: RetrievalSuite) -> Committed:
-    from pytest_mcpeval.loading.schema import validate
-
     if not is_flat_baseline(document.data):
         message = "expected a baseline, written by --mcpeval-bless or a mapping with `recall_at`"
         raise DataFileError([document.problem(message=message)])
@@ -195,8 +193,6 @@ def _tolerance(given: Mapping[str, float]) -> dict[str, float]:
 
 
 def _own(document: Document, suite: RetrievalSuite) -> Committed:
-    from pytest_mcpeval.loading.schema import validate
-
     model: RetrievalBaselineModel = validate(RetrievalBaselineModel, document)
     if model.of != suite.kind:
         message = f"is a baseline of a {model.of} suite, wanted {suite.kind}"
@@ -214,13 +210,24 @@ def _own(document: Document, suite: RetrievalSuite) -> Committed:
     problems = list(_problems_of_ranks(document, model, suite))
     if problems:
         raise DataFileError(problems)
-    runs = _runs(model.cases)
-    scores = replace(_scores(suite.golden, runs), depth=suite.settings.depth)
+    # A query with fewer runs than others counts alike in the rest.
+    count = max((len(case.runs) for case in model.cases.values()), default=1)
+    runs = [
+        {query: case.runs[run % len(case.runs)] for query, case in model.cases.items()}
+        for run in range(count)
+    ]
+    labels = {query.id: query.labels for query in suite.golden.queries}
+    each = [score(from_ranks(labels, ranks, labels)) for ranks in runs]
+    scores = replace(average(each), depth=suite.settings.depth)
     problems = list(_problems_of_metrics(document, _known(model), scores.means()))
     if problems:
         raise DataFileError(problems)
-    ranks = {query: max((run[query] for run in runs), key=_badness) for query in model.cases}
-    return Committed(BaselineScores(_known(model), scores, tolerance, found), ranks)
+
+    def first_rank(ranks: Mapping[str, int]) -> float:
+        return min(ranks.values(), default=math.inf)
+
+    worst = {query: max((run[query] for run in runs), key=first_rank) for query in model.cases}
+    return Committed(BaselineScores(_known(model), scores, tolerance, found), worst)
 
 
 def _problems_of_ranks(
@@ -248,38 +255,17 @@ def _rank_problem(ranks: Mapping[str, int], labels: Mapping[str, int], depth: in
 
 
 def _problems_of_metrics(
-    document: Document, told: Mapping[str, float], found: Mapping[str, float]
+    document: Document, committed: Mapping[str, float], found: Mapping[str, float]
 ) -> Iterator[Problem]:
     """The metrics of the set that are not those of its cases."""
     for metric, value in found.items():
         group, _, cutoff = metric.rpartition("_")
         at = (group, cutoff) if group in document.data else (metric,)
-        if metric not in told:
+        if metric not in committed:
             yield document.problem(*at, message=f"{metric} is missing: its cases have {value!r}")
-        elif not abs(told[metric] - value) <= SLACK:
-            message = (
-                f"{metric} is {told[metric]!r}, and its cases have {value!r}: undo the edit, or bless anew"
-            )
-            yield document.problem(*at, message=message)
-
-
-def _runs(cases: Mapping[str, _Case]) -> list[Ranks]:
-    """The ranks of every query in each run; a query with fewer runs than others counts alike in the rest."""
-    count = max((len(case.runs) for case in cases.values()), default=1)
-    return [{query: case.runs[run % len(case.runs)] for query, case in cases.items()} for run in range(count)]
-
-
-def _badness(ranks: Mapping[str, int]) -> float:
-    return min(ranks.values(), default=math.inf)
-
-
-def _scores(golden: GoldenData, runs: Sequence[Ranks]) -> Scores:
-    """The scores of stored ranks: the means of each query over the runs."""
-    from pytest_mcpeval.kinds.retrieval.metrics import average, score
-    from pytest_mcpeval.kinds.retrieval.rankings import from_ranks
-
-    labels = {query.id: query.labels for query in golden.queries}
-    return average([score(from_ranks(labels, ranks, labels)) for ranks in runs])
+        elif not abs(committed[metric] - value) <= SLACK:
+            message = f"{metric} is {committed[metric]!r}, and its cases have {value!r}"
+            yield document.problem(*at, message=f"{message}: undo the edit, or bless anew")
 
 
 def content(suite: RetrievalSuite, samples: Iterable[Sample], means: Mapping[str, float]) -> dict[str, Any]:
@@ -294,15 +280,18 @@ def content(suite: RetrievalSuite, samples: Iterable[Sample], means: Mapping[str
         "corpus_digest": suite.golden.corpus.digest,
         "definition": definition(suite.settings.depth),
         **nested({metric: means.get(metric) for metric in METRICS}),
-        "cases": {query: _case(by_id[query]) for query in sorted(by_id)},
+        "cases": {
+            query: {
+                "outcome": "passed" if sample.outcome == "passed" else "failed",
+                **(
+                    {"ranks_of_runs": [_ranks(run) for run in sample.runs]}
+                    if sample.runs
+                    else {"ranks": _ranks(sample)}
+                ),
+            }
+            for query, sample in sorted(by_id.items())
+        },
     }
-
-
-def _case(sample: Sample) -> dict[str, Any]:
-    outcome = "passed" if sample.outcome == "passed" else "failed"
-    if sample.runs:
-        return {"outcome": outcome, "ranks_of_runs": [_ranks(run) for run in sample.runs]}
-    return {"outcome": outcome, "ranks": _ranks(sample)}
 
 
 def _ranks(sample: Sample) -> dict[str, int]:

@@ -48,7 +48,7 @@ def beyond_depth(metric: str, depth: int) -> str:
 
 
 def default_metric(depth: int) -> str:
-    """What gates watch unless they are told: Recall@5, or that of the deepest cutoff within the depth."""
+    """What gates watch where no setting names a metric: Recall@5, or of the deepest cutoff in reach."""
     return f"recall_at_{max(k for k in CUTOFFS if k <= min(depth, 5))}"
 
 

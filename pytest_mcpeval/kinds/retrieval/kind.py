@@ -82,7 +82,7 @@ class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
         try:
             committed = self._baseline(_retrieval(suite))
         except DataFileError:
-            # Told by the gates; a single query has nothing to do with it.
+            # The gates report it; a single query has nothing to do with it.
             committed = None
         return run.judge(_retrieval(suite), case, answers, None if committed is None else committed.ranks)
 

@@ -95,10 +95,10 @@ def _server_rows(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
 def _brief(title: str, metrics: Mapping[str, Any]) -> str:
     values = flat(metrics)
     titles = {"recall_at_5": "Recall@5", "mrr": "MRR", "ndcg_at_10": "nDCG@10"}
-    shown = ", ".join(f"{word} {values[name]:.3f}" for name, word in titles.items() if name in values)
+    figures = ", ".join(f"{word} {values[name]:.3f}" for name, word in titles.items() if name in values)
     missing = len(metrics["missing"])
     lacking = f" ({missing} missing, counted as 0)" if missing else ""
-    return f"{title}: {shown} over {metrics['queries']} queries{lacking}"
+    return f"{title}: {figures} over {metrics['queries']} queries{lacking}"
 
 
 def ranked_list(sample: Sample) -> list[Table]:

@@ -29,6 +29,7 @@ from pytest_mcpeval.kinds.security.rates import Confusion, Row
 from pytest_mcpeval.kinds.security.sampling import answered, by_detector, row_of
 from pytest_mcpeval.kinds.security.spec import AttackCorpus, SecuritySuite, case_id
 from pytest_mcpeval.loading import DataFileError, Document, Problem, load
+from pytest_mcpeval.loading.schema import validate
 
 MOST_RUNS = 100
 """Of an entry."""
@@ -95,8 +96,6 @@ def read(suite: SecuritySuite) -> Committed | None:
     Raises:
         DataFileError: The file is no baseline of a corpus.
     """
-    from pytest_mcpeval.loading.schema import validate
-
     path = suite.settings.baseline
     if path is None or not Path(path).is_file():
         return None
@@ -133,13 +132,13 @@ def _problems(
             return
     wanted = [case_id(detector, entry.id) for detector in model.detectors for entry in entries]
     yield from differing_cases(document, model.cases, wanted, hint)
-    for detector, told in model.detectors.items():
+    for detector, counts in model.detectors.items():
         old = committed.of(detector, [entry.id for entry in entries]) or OldVerdicts({})
         found = Confusion.of(
             Row(entry.id, entry.is_malicious, entry.category, old.flagged.get(entry.id)) for entry in entries
         )
         for name in ("tp", "fp", "tn", "fn", "errors"):
-            count, own = getattr(told, name), getattr(found, name)
+            count, own = getattr(counts, name), getattr(found, name)
             if not abs(count - own) <= SLACK:
                 message = f"{detector}: {name} is {count:g}, and its cases have {own:g}; {hint}"
                 yield document.problem("detectors", detector, name, message=message)

@@ -16,7 +16,7 @@ from pytest_mcpeval.loading.messages import choice, shown, suggestion
 def twins(entries: Sequence[EntryModel]) -> Iterator[tuple[int, int]]:
     """Entries that are the same in all that a detector sees, each with the first: counted twice, or at odds.
 
-    An id that is used twice is told of elsewhere.
+    `id_problems` reports ids that are used twice.
     """
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):

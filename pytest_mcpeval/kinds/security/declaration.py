@@ -52,7 +52,7 @@ class SecurityDeclaration(KindDeclaration):
 def _is_recorded(data: object) -> bool:
     """Whether a document holds recorded verdicts, and nothing that only a corpus has.
 
-    A corpus that passed for them would not be run, and nobody would be told.
+    A corpus that passed for them would not be run, and nothing would say so.
     """
     if not isinstance(data, Mapping) or not isinstance(data.get("detectors"), list):
         return False

@@ -233,8 +233,7 @@ def _named(word: str, entries: list[str], verdict: Verdict) -> str:
     """The wrong entries by name: all where they break a gate, the first ones where they do not."""
     if not entries:
         return ""
-    shown = names(entries, len(entries) if verdict == "failed" else 10)
-    return f"{word} {len(entries)}: {shown}"
+    return f"{word} {len(entries)}: {names(entries, len(entries) if verdict == 'failed' else 10)}"
 
 
 def _wrong(rows: Iterable[Row], *, malicious: bool) -> list[str]:

@@ -210,7 +210,7 @@ def _flagged(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _category_names(rows: Sequence[Row]) -> Callable[[Row], str]:
-    """Row → the name of its group. The labels of a category that has both are told apart."""
+    """Row → the name of its group. A category that has both labels makes two groups."""
     labels: dict[str, set[bool]] = {}
     for row in rows:
         labels.setdefault(row.category, set()).add(row.malicious)

@@ -33,22 +33,22 @@ def by_detector(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
 
 def row_of(sample: Sample) -> Row:
     """An entry, with the means over its runs."""
-    told = sample.measured
+    labels = sample.measured
     runs = [run.measured for run in runs_of(sample)]
     verdicts = [run for run in runs if run["flagged"] is not None]
     scores = [run["score"] for run in verdicts if run.get("score") is not None]
     rules = (one["rule"] for run in verdicts for one in run["detections"])
     return Row(
-        entry=told["entry"],
-        malicious=told["label"] == "malicious",
-        category=told["category"],
+        entry=labels["entry"],
+        malicious=labels["label"] == "malicious",
+        category=labels["category"],
         flagged=_mean([float(run["flagged"]) for run in verdicts]),
         unanswered=1 - len(verdicts) / len(runs),
         score=_mean(scores) if len(scores) == len(verdicts) else None,
-        resembles=told.get("resembles"),
-        split=told.get("split"),
-        language=told.get("language"),
-        is_hard_negative=told["category"] == HARD_NEGATIVE,
+        resembles=labels.get("resembles"),
+        split=labels.get("split"),
+        language=labels.get("language"),
+        is_hard_negative=labels["category"] == HARD_NEGATIVE,
         rules=tuple(dict.fromkeys(rules)),
         runs=len(runs),
     )

@@ -58,10 +58,10 @@ def _spread(detector: str, metrics: Mapping[str, Any]) -> Iterator[Row]:
     if "runs" not in metrics:
         return
     spread = metrics["standard_deviation"].get(detector, {})
-    told = [f"±{100 * spread[name]:.1f} %" if name in spread else "" for name in ("precision", "recall")]
+    rates = [f"±{100 * spread[name]:.1f} %" if name in spread else "" for name in ("precision", "recall")]
     f1 = f"±{spread['f1']:.3f}" if "f1" in spread else ""
     fpr = f"±{100 * spread['fpr']:.1f} %" if "fpr" in spread else ""
-    yield Row((f"  over {metrics['runs']} runs", *("",) * 5, *told, f1, fpr))
+    yield Row((f"  over {metrics['runs']} runs", *("",) * 5, *rates, f1, fpr))
 
 
 def _row(name: str, group: Mapping[str, Any]) -> Row:

@@ -104,8 +104,8 @@ class VerdictFields(FileModel):
             flagged = bool(flagged)
         # A field that is named is meant, and no other.
         kept = ("error", "max_severity") if self.severity == "severity" else ("error",)
-        told = {key: value[key] for key in kept if key in value}
-        return verdict_of({**fields, "flagged": flagged, **told})
+        others = {key: value[key] for key in kept if key in value}
+        return verdict_of({**fields, "flagged": flagged, **others})
 
 
 def _is_count(value: Any) -> bool:

@@ -6,21 +6,51 @@ product: it shows what a measurement looks like, and is a line for other detecto
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_mcpeval.kinds.security.detectors.heuristics import phrases
 from pytest_mcpeval.kinds.security.detectors.heuristics.hidden import encoded_instructions, hidden_characters
 from pytest_mcpeval.kinds.security.detectors.heuristics.relations import changed_description, other_tools
-from pytest_mcpeval.kinds.security.detectors.heuristics.rule import Rule
-from pytest_mcpeval.kinds.security.detectors.heuristics.sentences import matching
-from pytest_mcpeval.kinds.security.verdicts import Verdict
+from pytest_mcpeval.kinds.security.detectors.heuristics.sentences import Finding, matching
+from pytest_mcpeval.kinds.security.verdicts import Detection, Verdict
 
 THRESHOLD = 1.0
 _SLACK = 1e-9
 _SEVERITIES = ("low", "medium", "high")
 
 _ENGLISH = "English only; harmless warnings in the same words fire as well, and other words do not."
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule, documented.
+
+    ``weight`` is what a finding adds to the score of an entry, once for each rule: an entry is flagged from 1
+    on. ``looks_for``, ``why`` and ``limits`` are for people. ``find`` looks at an entry as a detector
+    sees it.
+    """
+
+    id: str
+    weight: float
+    looks_for: str
+    why: str
+    limits: str
+    find: Callable[[Mapping[str, Any]], Iterator[Finding]]
+
+    @property
+    def severity(self) -> str:
+        """How much a finding of this rule alone means."""
+        return "high" if self.weight >= 1 else "medium" if self.weight >= 0.5 else "low"
+
+    def detections(self, seen: Mapping[str, Any]) -> list[Detection]:
+        """What it found in an entry."""
+        return [
+            Detection(self.id, found.message, self.severity, found.field, found.span)
+            for found in self.find(seen)
+        ]
+
 
 RULES: dict[str, Rule] = {
     rule.id: rule

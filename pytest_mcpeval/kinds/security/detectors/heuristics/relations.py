@@ -8,8 +8,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from pytest_mcpeval.kinds.security.detectors.heuristics import phrases
-from pytest_mcpeval.kinds.security.detectors.heuristics.rule import Finding
-from pytest_mcpeval.kinds.security.detectors.heuristics.sentences import Sentence, sentences, sentences_of
+from pytest_mcpeval.kinds.security.detectors.heuristics.sentences import Finding, sentences, sentences_of
 
 ALIKE = 0.9
 """Sentences that are more alike than this are one, reworded."""
@@ -64,18 +63,14 @@ def changed_description(seen: Mapping[str, Any]) -> Iterator[Finding]:
     for sentence in sentences("description", str(seen["description"])):
         found = next((one for rule in SUSPECT if (one := rule.find(sentence)) is not None), None)
         # Comparing is slow: only what is suspect is worth it.
-        if found is not None and not _is_known(sentence, known):
-            yield Finding(f"new since it was approved: {found.message}", found.field, found.span)
+        folded = _folded(sentence.text)
+        if found is None or folded in known or any(_is_alike(folded, old) for old in known):
+            continue
+        yield Finding(f"new since it was approved: {found.message}", found.field, found.span)
 
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .;!?")
-
-
-def _is_known(sentence: Sentence, known: set[str]) -> bool:
-    """Whether the earlier description had a sentence, perhaps in slightly other words."""
-    folded = _folded(sentence.text)
-    return folded in known or any(_is_alike(folded, old) for old in known)
 
 
 def _is_alike(one: str, other: str) -> bool:

@@ -7,10 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_mcpeval.kinds.security.detectors.heuristics.rule import Finding
 from pytest_mcpeval.kinds.security.detectors.texts import texts_of
 
 _SENTENCE = re.compile(r"(?:[^.!?;\n。！？]|[.!?](?=\S))+[.!?;。！？]*")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a rule found: where (see `Detection`), and in words what."""
+
+    message: str
+    field: str
+    span: tuple[int, int]
 
 
 @dataclass(frozen=True)
