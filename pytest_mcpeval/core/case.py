@@ -137,16 +137,15 @@ def batches(cases: Sequence[Case[SpecT]], size: int) -> Iterator[Batch[SpecT]]:
 def _groups(cases: Sequence[Case[SpecT]], size: int) -> Iterator[list[Case[SpecT]]]:
     group: list[Case[SpecT]] = []
     for case in cases:
-        if group and (len(group) == size or not _go_together(group[-1], case)):
+        alone = group and not (
+            group[-1].marks == case.marks == CaseMarks() and group[-1].fixtures == case.fixtures
+        )
+        if alone or len(group) == size:
             yield group
             group = []
         group.append(case)
     if group:
         yield group
-
-
-def _go_together(one: Case[Any], other: Case[Any]) -> bool:
-    return one.marks == other.marks == CaseMarks() and one.fixtures == other.fixtures
 
 
 def _batch_name(first: str, last: str, taken: Collection[str]) -> str:

@@ -122,10 +122,10 @@ def _finding(details: Mapping[str, Any], walk: Walk, data: Any) -> _Finding:
         return _Finding(place, place.path, holder_path, error_type, None, (), text)
     if error_type.startswith("union_tag_"):
         return _tag(details, place, walk)
-    words = _expected(error_type, context, details["msg"])
+    words = expected(error_type, context, details["msg"])
     if _is_mismatch(error_type) and place.schema is not None:
         words = walk.expected(place.schema) or words
-    options = tuple(_candidates(context)) if error_type in _CHOICES else ()
+    options = tuple(candidates(context)) if error_type in _CHOICES else ()
     text = str(context["error"]) if "error" in context else details["msg"]
     found = place.path[-1] if place.is_key and place.path else details["input"]
     return _Finding(place, place.path, place.path, error_type, words, options, text, found)
@@ -137,13 +137,13 @@ def _is_mismatch(error_type: str) -> bool:
     return known or error_type.endswith(("_type", "_parsing"))
 
 
-def _expected(error_type: str, context: Mapping[str, Any], message: str) -> str | None:
+def expected(error_type: str, context: Mapping[str, Any], message: str) -> str | None:
     """What was expected, as words that follow "expected"; None when the message must speak for itself."""
     if error_type in _EXPECTED_BY_TYPE:
         return _EXPECTED_BY_TYPE[error_type]
     match error_type:
         case "literal_error" | "enum":
-            return choice(_candidates(context)) or str(context.get("expected", ""))
+            return choice(candidates(context)) or str(context.get("expected", ""))
         case "greater_than":
             return f"a number above {_bound(context['gt'])}"
         case "greater_than_equal":
@@ -173,7 +173,7 @@ def _bound(bound: object) -> object:
     return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
-def _candidates(context: Mapping[str, Any], key: str = "expected") -> list[str]:
+def candidates(context: Mapping[str, Any], key: str = "expected") -> list[str]:
     """The texts an error's context lists; empty when it also lists other values."""
     listed = str(context.get(key, ""))
     others = _LIST_WORDS.sub("", _QUOTED.sub("", listed))
@@ -219,11 +219,11 @@ def _in_style(options: tuple[str, ...], keys: list[str]) -> str:
 def _tag(details: Mapping[str, Any], place: Place, walk: Walk) -> _Finding:
     """An unknown or absent discriminator: reported at its key."""
     context, value = details["ctx"], details["input"]
-    keys = _candidates({"expected": context.get("discriminator", "").replace("|", ",")})
+    keys = candidates({"expected": context.get("discriminator", "").replace("|", ",")})
     key = next((key for key in keys if has(value, key)), keys[0] if keys else None)
     inner = walk.inner(place.schema)
     tags = [str(tag) for tag in inner["choices"]] if inner and "choices" in inner else []
-    tags = tags or _candidates(context, "expected_tags")
+    tags = tags or candidates(context, "expected_tags")
     if details["type"] == "union_tag_invalid" and key is not None:
         path = (*place.path, key)
         words = choice(tags) or "a known value"

@@ -70,7 +70,7 @@ MISTAKES = [
     "test_wrong.py:7: mcpeval_case: project: expected a text, found 3",
     "test_wrong.py:7: mcpeval_checks: unknown check type 'contians' (did you mean \"contains\"?)",
     'test_wrong.py:7: mcpeval_checks: min_length.charz: unknown key "charz" (did you mean "chars"?)',
-    "test_wrong.py:7: mcpeval_checks: contains: expected text, found 5",
+    "test_wrong.py:7: mcpeval_checks: contains: expected a text, found 5",
     "test_wrong.py:7: mcpeval_checks: has_citation: expected True, or False for the opposite, found 1",
     "test_wrong.py:13: mcpeval_checks: expected checks as keywords, as in mcpeval_checks(",
     'test_wrong.py:18: mcpeval_checks: any_of[0].value: the key "value" is missing',

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_mcpeval.kinds.scenario import askable
-from pytest_mcpeval.kinds.scenario.checks import schema_patterns
+from pytest_mcpeval.kinds.scenario.checks import schemas
 from pytest_mcpeval.kinds.scenario.spec import Step
 from pytest_mcpeval.servers import Connection
 from pytest_mcpeval.servers.tools import Tool
@@ -301,7 +301,7 @@ def test_a_schema_is_prepared_once_for_each_listing_of_its_tool(monkeypatch: pyt
         prepared.append(schema)
         return original(schema)
 
-    original = schema_patterns.errors_by
+    original = schemas.errors_by
     monkeypatch.setattr(askable, "errors_by", errors_by)
     listing, step = Listing("integer", "string"), Step("tool", "t", {}, (), 1.0)
 

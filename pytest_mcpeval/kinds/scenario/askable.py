@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.kinds.scenario.checks.schema_patterns import errors_by
-from pytest_mcpeval.kinds.scenario.checks.schemas import problem_of_schema
+from pytest_mcpeval.kinds.scenario.checks.schemas import errors_by, problem_of_schema
 from pytest_mcpeval.kinds.scenario.spec import Step
 from pytest_mcpeval.loading.messages import closest
 from pytest_mcpeval.servers.errors import CallError

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError, allows_error
-from pytest_mcpeval.kinds.scenario.checks.schema_patterns import errors_by
+from pytest_mcpeval.kinds.scenario.checks.schemas import errors_by
 from pytest_mcpeval.servers.response import Response
 
 DATA = {"items": [{"id": 1, "name": "Ab"}, {"id": 2, "name": None}], "ok": True, "day": "2026-01-31"}
@@ -123,7 +123,7 @@ def test_no_json_fails_negated_or_not(text: str) -> None:
         ({"path": "a.b"}, "path", 'not a JSONPath: "a.b" should begin with $, such as $.items[0].id'),
         ({"path": "$.a["}, "path", 'not a JSONPath (RFC 9535): "$.a[": unexpected end of query'),
         ({"path": "$", "gt": [1]}, "gt", "expected a number or a text to compare with, found [1]"),
-        ({"path": "$", "in": []}, "in", "expected a list of at least 1, found []"),
+        ({"path": "$", "in": []}, "in", "expected at least 1 entry, found a list with 0 entries"),
         ({"path": "$", "count": -1}, "count", "expected a number of at least 0, found -1"),
         (
             {"path": "$", "matches": "("},
@@ -133,13 +133,13 @@ def test_no_json_fails_negated_or_not(text: str) -> None:
         (
             {"path": "$", "match": "som"},
             "match",
-            "expected 'all', 'any' or 'first', found 'som'",
+            'expected "all", "any" or "first", found "som"',
         ),
         (
             {"path": "$", "value_type": "strng"},
             "value_type",
-            "expected 'string', 'number', 'integer', 'boolean', 'array', 'object' or 'null', "
-            "found 'strng' (did you mean \"string\"?)",
+            'expected "string", "number", "integer", "boolean", "array", "object" or "null", '
+            'found "strng" (did you mean "string"?)',
         ),
     ],
 )

@@ -93,8 +93,8 @@ def problems(rule: object) -> Problems:
         ({}, [((), 'the key "type" is missing: expected a check such as {type: has_citation}')]),
         ({"contains": "x"}, [((), 'the key "type" is missing: expected a check; write {type: contains, …}')]),
         ({"type": "contains"}, [(("value",), 'the key "value" is missing')]),
-        ({"type": "contains", "value": ""}, [(("value",), "expected text that is not empty, found ''")]),
-        ({"type": "contains", "value": 3}, [(("value",), "expected text, found 3")]),
+        ({"type": "contains", "value": ""}, [(("value",), 'expected a text that is not empty, found ""')]),
+        ({"type": "contains", "value": 3}, [(("value",), "expected a text, found 3")]),
         (
             {"type": "contains", "valeu": "x"},
             [
@@ -107,19 +107,22 @@ def problems(rule: object) -> Problems:
         ),
         (
             {"type": "contains", "value": "x", "case_sensitive": "yes"},
-            [(("case_sensitive",), "expected true or false, found 'yes'")],
+            [(("case_sensitive",), 'expected true or false, found "yes"')],
         ),
         (
             {"type": "contains", "value": "x", "case_sensitive": True, "caseSensitive": True},
             [(("case_sensitive",), '"case_sensitive" is given twice, in two spellings; keep one')],
         ),
-        ({"type": "contains_any", "values": []}, [(("values",), "expected a list of at least 1, found []")]),
-        ({"type": "contains_any", "values": "a"}, [(("values",), "expected a list, found 'a'")]),
+        (
+            {"type": "contains_any", "values": []},
+            [(("values",), "expected at least 1 entry, found a list with 0 entries")],
+        ),
+        ({"type": "contains_any", "values": "a"}, [(("values",), 'expected a list, found "a"')]),
         (
             {"type": "contains_all", "values": ["a", 2, ""]},
             [
-                (("values", 1), "expected text, found 2"),
-                (("values", 2), "expected text that is not empty, found ''"),
+                (("values", 1), "expected a text, found 2"),
+                (("values", 2), 'expected a text that is not empty, found ""'),
             ],
         ),
         (
@@ -127,21 +130,21 @@ def problems(rule: object) -> Problems:
             [(("min",), 'unknown key "min" (this check has no keys besides type)')],
         ),
         ({"type": "min_length", "chars": 2.5}, [(("chars",), "expected a whole number, found 2.5")]),
-        ({"type": "min_length", "chars": True}, [(("chars",), "expected a whole number, found True")]),
+        ({"type": "min_length", "chars": True}, [(("chars",), "expected a whole number, found true")]),
         (
             {"type": "min_length", "chars": -1},
             [(("chars",), "found -1: every answer would pass; say 1 or more")],
         ),
         (
             {"type": "confidence_above", "threshold": "70%"},
-            [(("threshold",), "expected a number, found '70%'")],
+            [(("threshold",), 'expected a number, found "70%"')],
         ),
         (
             {"type": "max_latency_ms", "ms": float("inf")},
-            [(("ms",), "expected a finite number, found inf")],
+            [(("ms",), "expected a finite number, found Infinity")],
         ),
         ({"type": "max_latency_ms", "ms": 0}, [(("ms",), "expected a number above 0, found 0")]),
-        ({"type": "words", "at_least": "x"}, [(("at_least",), "expected a whole number, found 'x'")]),
+        ({"type": "words", "at_least": "x"}, [(("at_least",), 'expected a whole number, found "x"')]),
         ({"type": "words"}, [(("atLeast",), 'the key "atLeast" is missing')]),
         ({"type": "not"}, [(("check",), 'the key "check" is missing')]),
         ({"not": []}, [(("not",), "expected a check such as {type: has_citation}, found []")]),
@@ -183,7 +186,7 @@ def test_all_nested_mistakes_at_once() -> None:
         'any_of[0].value: the key "value" is missing',
         "any_of[1].not.pattern: not a regular expression: missing ) at position 3 of 'a(b'",
         'any_of[2].extra: unknown key "extra" beside all_of',
-        "any_of[2].checks[1].chars: expected a whole number, found 'x'",
+        'any_of[2].checks[1].chars: expected a whole number, found "x"',
     ]
 
 

@@ -98,7 +98,7 @@ def test_catastrophic_pattern_fails_instead_of_hanging(pattern: str, monkeypatch
         ("*a", "not a regular expression: nothing to repeat at position 0 of '*a'"),
         (r"\d[z-a]", r"not a regular expression: bad character range at position 2 of '\\d[z-a]'"),
         ("ab[c", "not a regular expression: unterminated character set at position 4 of 'ab[c'"),
-        ("", "expected text that is not empty, found ''"),
+        ("", 'expected a text that is not empty, found ""'),
     ],
 )
 def test_bad_pattern_is_a_load_error_with_position(pattern: str, message: str) -> None:

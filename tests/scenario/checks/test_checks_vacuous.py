@@ -167,10 +167,10 @@ VACUOUS: list[tuple[Rule, str]] = [
     ({"not": {"type": "confidence_below", "threshold": 0}}, "no answer would pass"),
     ({"all_of": []}, "needs a list of at least one check"),
     ({"any_of": []}, "needs a list of at least one check"),
-    ({"type": "contains", "value": ""}, "expected text that is not empty"),
-    ({"type": "contains_any", "values": []}, "expected a list of at least 1"),
-    ({"type": "has_import", "module": ""}, "expected text that is not empty"),
-    ({"type": "is_error", "contains": ""}, "expected text that is not empty"),
+    ({"type": "contains", "value": ""}, "expected a text that is not empty"),
+    ({"type": "contains_any", "values": []}, "expected at least 1 entry"),
+    ({"type": "has_import", "module": ""}, "expected a text that is not empty"),
+    ({"type": "is_error", "contains": ""}, "expected a text that is not empty"),
 ]  # fmt: skip
 
 

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from pytest_mcpeval.loading.messages import suggestion
-
-from .verdict import on_one_line
+from pytest_mcpeval.loading.messages import shown, suggestion
+from pytest_mcpeval.loading.schema import candidates, expected
 
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[list[Text], Field(min_length=1)]
@@ -20,20 +19,17 @@ Number = int | float
 
 def above(limit: float, otherwise: str) -> AfterValidator:
     """In the annotation of a number: why one up to the limit decides nothing, and what to write instead."""
-
-    def require(value: Number) -> Number:
-        if value <= limit:
-            raise ValueError(f"found {value:g}: {otherwise}")
-        return value
-
-    return AfterValidator(require)
+    return _refused_where(lambda value: value <= limit, otherwise)
 
 
 def at_most(limit: float, otherwise: str) -> AfterValidator:
     """Like `above`, for a number higher than the limit."""
+    return _refused_where(lambda value: value > limit, otherwise)
 
+
+def _refused_where(decides_nothing: Callable[[Number], bool], otherwise: str) -> AfterValidator:
     def require(value: Number) -> Number:
-        if value > limit:
+        if decides_nothing(value):
             raise ValueError(f"found {value:g}: {otherwise}")
         return value
 
@@ -46,18 +42,6 @@ Later = Callable[[object], Literal["any", "text"] | None]
 
 class IsPattern:
     """In the annotation of a text: it is a regular expression."""
-
-
-EXPECTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "dict_type": "a mapping",
-    "finite_number": "a finite number",
-}
 
 
 class Parameters(BaseModel):
@@ -168,33 +152,15 @@ def _existing(location: tuple[str | int, ...], value: Any) -> tuple[str | int, .
 
 def _message(entry: Any, path: tuple[str | int, ...], model: type[BaseModel]) -> str:
     kind, context = entry["type"], entry.get("ctx", {})
-    found = on_one_line(repr(entry["input"]), 40)
     if kind == "extra_forbidden":
         return _unknown_key(str(path[0]), model)
     if kind == "missing":
         return f'the key "{path[-1]}" is missing'
     if kind == "value_error":
         return str(context["error"])
-    if kind == "literal_error":
-        close = suggestion(
-            str(entry["input"]), context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
-        )
-        return f"expected {context['expected']}, found {found}{close}"
-    return f"expected {_expectation(kind, context) or entry['msg']}, found {found}"
-
-
-def _expectation(kind: str, context: Mapping[str, Any]) -> str | None:
-    if kind == "string_too_short":
-        return "text that is not empty"
-    if kind == "too_short":
-        return f"a list of at least {context['min_length']}"
-    if kind == "greater_than_equal":
-        return f"a number of at least {context['ge']}"
-    if kind == "greater_than":
-        return f"a number above {context['gt']}"
-    if kind == "less_than_equal":
-        return f"a number of at most {context['le']}"
-    return EXPECTED.get(kind)
+    close = suggestion(str(entry["input"]), candidates(context)) if kind == "literal_error" else ""
+    wanted = expected(kind, context, entry["msg"]) or entry["msg"]
+    return f"expected {wanted}, found {shown(entry['input'])}{close}"
 
 
 def _unknown_key(key: str, model: type[BaseModel]) -> str:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_mcpeval.core.sample import Check
 from pytest_mcpeval.loading.messages import suggestion
+from pytest_mcpeval.loading.schema import dotted
 from pytest_mcpeval.servers.response import Response
 
 from .claims import Claim, Combined, decides_nothing, fact
@@ -47,7 +48,9 @@ class CheckSpecError(ValueError):
 
     def __init__(self, problems: Sequence[SpecProblem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(f"{_dotted(path)}{message}" for path, message in problems))
+        super().__init__(
+            "\n".join(f"{dotted(path)}: {message}" if path else message for path, message in problems)
+        )
 
 
 @dataclass(frozen=True)
@@ -329,8 +332,3 @@ def _grouped(group: CheckGroup, children: list[ParsedCheck]) -> ParsedCheck:
 def _origin(found: CheckType | CheckGroup) -> str:
     function = found.judge if isinstance(found, CheckType) else found.combine
     return f"{function.__module__}.{function.__qualname__}"
-
-
-def _dotted(path: Path) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    return f"{text}: " if text else ""
