@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.kinds.agent.score_file import Score
+    from pytest_mcpeval.kinds.agent.scoring import Score
 
 DESCRIPTION = """\
 Print a Markdown report on an agent's run, or on one case of it. Every captured file it cites must be there:
@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Print the report."""
     from pytest_mcpeval.kinds.agent.report import ReportError, render
-    from pytest_mcpeval.kinds.agent.score_file import ScoreFileError, read_score
+    from pytest_mcpeval.kinds.agent.scoring import ScoreFileError, read_score
     from pytest_mcpeval.text.visible import visible
 
     path: Path = options.run_dir / "score.json" if options.run_dir.is_dir() else options.run_dir
@@ -61,14 +61,14 @@ def _narratives(score: Score, options: argparse.Namespace) -> dict[str, Path]:
         ReportError: It was given in the way that is meant for the other kind of score.
     """
     from pytest_mcpeval.kinds.agent.report import ReportError
-    from pytest_mcpeval.kinds.agent.score_file import CaseScoreModel
+    from pytest_mcpeval.kinds.agent.scoring import CaseScore
 
-    is_case = isinstance(score, CaseScoreModel)
+    is_case = isinstance(score, CaseScore)
     if options.narratives_dir and is_case:
         raise ReportError(["--narratives-dir goes with a whole run: give --narrative for a case"])
     if options.narrative and not is_case:
         raise ReportError(["--narrative goes with a case: give --narratives-dir for a whole run"])
-    if isinstance(score, CaseScoreModel):
+    if isinstance(score, CaseScore):
         return {score.case_id: options.narrative} if options.narrative else {}
     if not options.narratives_dir:
         return {}

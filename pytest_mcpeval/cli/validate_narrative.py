@@ -36,12 +36,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Check the narrative; prints a summary, or every problem on stderr."""
     from pytest_mcpeval.kinds.agent.narrative import NarrativeError, read_narrative
-    from pytest_mcpeval.kinds.agent.score_file import CaseScoreModel, ScoreFileError, case_folder, read_score
+    from pytest_mcpeval.kinds.agent.scoring import CaseScore, ScoreFileError, case_folder, read_score
     from pytest_mcpeval.text.visible import visible
 
     try:
         score = read_score(options.score)
-        if not isinstance(score, CaseScoreModel):
+        if not isinstance(score, CaseScore):
             message = "is the score of a whole run: give that of a case, RUN_DIR/CASE/score.json"
             raise ScoreFileError(f"{options.score}: {message}")
         folder = case_folder(options.score.parent, score)

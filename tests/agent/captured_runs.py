@@ -23,7 +23,7 @@ from pytest_mcpeval.kinds.agent.finalize import write_agent_files
 from pytest_mcpeval.kinds.agent.load import AgentSuite, load_suite
 from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.agent.run import revisit, score
-from pytest_mcpeval.kinds.agent.score_file import write_score
+from pytest_mcpeval.kinds.agent.scoring import write_score
 from pytest_mcpeval.loading import load
 from tests.support import Project, Run
 

@@ -13,7 +13,7 @@ from pytest_mcpeval.cli import main
 from pytest_mcpeval.kinds.agent.evidence import write_step_count
 from pytest_mcpeval.kinds.agent.finalize import write_agent_files
 from pytest_mcpeval.kinds.agent.narrative import citation_problem, narrative_of
-from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, read_score
+from pytest_mcpeval.kinds.agent.scoring import AgentScore, read_score
 from tests.agent.captured_runs import AGENT, RUN_ID, CapturedProject, Evidence, call, case
 
 PAGE = "trace/dom/step-002-after_submit.html"
@@ -214,7 +214,7 @@ def test_what_others_wrote_is_literal_in_a_report(run: RunFolder, capsys: pytest
 
 def test_a_made_narrative_stands_on_what_was_captured(run: RunFolder) -> None:
     found = read_score(run.score)
-    assert isinstance(found, AgentScoreModel)
+    assert isinstance(found, AgentScore)
     for row in found.cases:
         made = narrative_of(row, run.case(row.case_id))
         assert made is not None
@@ -234,14 +234,14 @@ def test_a_case_whose_process_died_is_in_the_score_of_the_run(made: CapturedProj
     ids = {case.id for case in suite.manifest.cases}
     write_agent_files(suite, run, tried=dict.fromkeys(ids, ""), scored=ids)
     found = read_score(run.score)
-    assert isinstance(found, AgentScoreModel)
+    assert isinstance(found, AgentScore)
     assert [(row.case_id, row.outcome) for row in found.cases][:2] == [("ok", "error"), ("bad", "failed")]
     assert "the capture did not finish" in run.report.read_text()
 
 
 def test_nothing_captured_gives_no_narrative(tmp_path: Path, run: RunFolder) -> None:
     found = read_score(run.case("open").score)
-    assert not isinstance(found, AgentScoreModel)
+    assert not isinstance(found, AgentScore)
     assert narrative_of(found, RunFolder(tmp_path / "empty").case("open")) is None
 
 

@@ -10,14 +10,15 @@ from pytest_mcpeval.kinds.agent.captures import UNFINISHED
 from pytest_mcpeval.kinds.agent.folders import left_unscored, run_id_of
 from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.report import ReportError, render
-from pytest_mcpeval.kinds.agent.score_file import (
-    AgentScoreModel,
+from pytest_mcpeval.kinds.agent.scoring import (
+    AgentScore,
+    CaseScore,
     ScoreFileError,
+    agent_score,
     read_json,
     read_score,
     write_score,
 )
-from pytest_mcpeval.kinds.agent.scoring import CaseScore, agent_score
 
 NOT_CAPTURED = "the case was not captured"
 
@@ -75,7 +76,7 @@ def _reasons(folder: RunFolder) -> dict[str, str]:
         score = read_score(folder.score)
     except ScoreFileError:
         return {}
-    rows = score.cases if isinstance(score, AgentScoreModel) else ()
+    rows = score.cases if isinstance(score, AgentScore) else ()
     told = {row.case_id: row.error for row in rows if row.error is not None}
     return {case: error.removeprefix(NOT_CAPTURED).removeprefix(": ") for case, error in told.items()}
 
@@ -101,4 +102,5 @@ def _row(
 
 
 def _error(agent: str, folder: CaseFolder, error: str) -> dict[str, Any]:
-    return CaseScore(agent, folder.path.name, (), error).as_data()
+    score = CaseScore(agent_name=agent, case_id=folder.path.name, outcomes=(), error=error)
+    return score.as_data()

@@ -10,7 +10,7 @@ from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.captures import Capture, read_capture
 from pytest_mcpeval.kinds.agent.load import AgentSuite
-from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, CaseScoreModel, ScoreFileError, read_score
+from pytest_mcpeval.kinds.agent.scoring import AgentScore, CaseScore, ScoreFileError, read_score
 
 
 def run_folder(suite: AgentSuite) -> RunFolder:
@@ -54,8 +54,8 @@ def check_one_of_each_agent(directories: Iterable[Path]) -> None:
 
 def agent_of(directory: Path) -> str:
     """The agent of a captured run: as its files say, wherever they lie, else as its parent is named."""
-    models = dict.fromkeys(sorted(directory.glob("*/score.json")), CaseScoreModel)
-    for path, model in {directory / "score.json": AgentScoreModel, **models}.items():
+    models = dict.fromkeys(sorted(directory.glob("*/score.json")), CaseScore)
+    for path, model in {directory / "score.json": AgentScore, **models}.items():
         with suppress(ScoreFileError):
             score = read_score(path)
             # The folder of all runs and that of a case hold scores as well, each of the other form.

@@ -98,7 +98,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
         from pytest_mcpeval.kinds.agent.credentials import learn
         from pytest_mcpeval.kinds.agent.run import score
         from pytest_mcpeval.kinds.agent.sampling import captured_sample, sample_of
-        from pytest_mcpeval.kinds.agent.score_file import write_score
+        from pytest_mcpeval.kinds.agent.scoring import write_score
 
         agent = _agent(suite)
         learn(agent.manifest)
@@ -142,7 +142,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
 
     def compare(self, suite: Agent, samples: Sequence[Sample]) -> dict[str, Any]:
         """What became of every assertion since an earlier run; empty without one."""
-        from pytest_mcpeval.kinds.agent.score_file import AgentScoreModel, ScoreFileError, read_score
+        from pytest_mcpeval.kinds.agent.scoring import AgentScore, ScoreFileError, read_score
         from pytest_mcpeval.kinds.agent.transitions import transitions
 
         try:
@@ -152,7 +152,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
             old = read_score(folder.score)
         except (ScoreFileError, TargetError) as error:
             raise DataFileError([Problem(suite.path, 0, str(error))]) from None
-        if not isinstance(old, AgentScoreModel):
+        if not isinstance(old, AgentScore):
             message = f"{folder.score} is the score of a case: expected that of a whole run"
             raise DataFileError([Problem(suite.path, 0, message)])
         return transitions(samples, old.cases)

@@ -20,7 +20,8 @@ from pydantic import (
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent.evidence import span_ids
-from pytest_mcpeval.kinds.agent.score_file import CaseRow, OutcomeModel, read_json
+from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
+from pytest_mcpeval.kinds.agent.scoring import STATUSES, CaseRow, read_json
 from pytest_mcpeval.loading.messages import counted, shown
 
 
@@ -133,7 +134,7 @@ def narrative_of(row: CaseRow, folder: CaseFolder) -> Narrative | None:
 
     None when nothing was captured that it could cite.
     """
-    wanted = [outcome for outcome in row.outcomes if outcome.outcome != "passed"] or row.outcomes
+    wanted = [outcome for outcome in row.outcomes if outcome.status != "passed"] or row.outcomes
     observations = [found for outcome in wanted if (found := _observed(outcome, folder)) is not None]
     if row.error is not None and (path := _something(folder)) is not None:
         observations.insert(0, Observation(text=row.error, citations=[Citation(artifact_path=path)]))
@@ -145,9 +146,10 @@ def narrative_of(row: CaseRow, folder: CaseFolder) -> Narrative | None:
 def _summary(row: CaseRow) -> str:
     if row.error is not None and not row.outcomes:
         return "The case could not be captured, so nothing is known of the agent's answer."
-    parts = [f"{row.passed} of {counted(row.total, 'assertion')} hold"]
-    parts += [f"{row.failed} {'does' if row.failed == 1 else 'do'} not"] if row.failed else []
-    parts += [f"{row.inconclusive} could not be decided for want of evidence"] if row.inconclusive else []
+    passed, failed, inconclusive = (row.count(status) for status in STATUSES)
+    parts = [f"{passed} of {counted(len(row.outcomes), 'assertion')} hold"]
+    parts += [f"{failed} {'does' if failed == 1 else 'do'} not"] if failed else []
+    parts += [f"{inconclusive} could not be decided for want of evidence"] if inconclusive else []
     words = {
         "passed": "passed",
         "failed": "failed",
@@ -157,13 +159,13 @@ def _summary(row: CaseRow) -> str:
     return f"The case {words[row.outcome]}: {', '.join(parts)}."
 
 
-def _observed(outcome: OutcomeModel, folder: CaseFolder) -> Observation | None:
+def _observed(outcome: AssertionOutcome, folder: CaseFolder) -> Observation | None:
     evidence = outcome.evidence
     path = _something(folder) if evidence is None else evidence.artifact_path
     if path is None:
         return None
     subject = f"{outcome.assertion_kind}{f' {outcome.target}' if outcome.target else ''}"
-    text = f"{subject} {outcome.outcome}: {outcome.message}"
+    text = f"{subject} {outcome.status}: {outcome.message}"
     detail = None if evidence is None else evidence.detail
     return Observation(text=text, citations=[Citation(artifact_path=path, detail=detail)])
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from pytest_mcpeval.core.sample import Check, CheckStatus
 
@@ -43,18 +45,22 @@ class AssertionOutcome:
 
     ``target`` is the tool or agent it is about, None for those about the whole case. ``expected`` is what was
     asserted, ``observed`` what the evidence shows; ``message`` says it in a sentence. ``evidence`` is given
-    for passed and failed ones, ``reason`` and ``recovery`` (steps to take) for inconclusive ones.
+    for passed and failed ones, ``reason`` and ``recovery`` (numbered steps) for inconclusive ones.
     """
 
     assertion_kind: str
     target: str | None
-    status: CheckStatus
+    status: Annotated[CheckStatus, Field(validation_alias="outcome")]
     expected: Any
     message: str
     observed: Any = None
     evidence: Evidence | None = None
     reason: Reason | None = None
     recovery: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.evidence is None and self.status != "inconclusive":
+            raise ValueError(f"{self.status} without `evidence`: what it stands on is missing")
 
     def as_data(self) -> dict[str, Any]:
         """The outcome as it stands in ``score.json``."""
@@ -71,7 +77,7 @@ class AssertionOutcome:
             found["observed"] = self.observed
         if self.reason is not None:
             found["reason"] = dict(vars(self.reason))
-            found["recovery"] = numbered(self.recovery)
+            found["recovery"] = list(self.recovery)
         return found
 
     def as_check(self) -> Check:
@@ -85,8 +91,3 @@ class AssertionOutcome:
 def rule_of(kind: str, target: str | None, expected: Any) -> Mapping[str, Any]:
     """An assertion as plain data; two with the same rule are the same assertion."""
     return {"type": kind, **({} if target is None else {"target": target}), "expected": expected}
-
-
-def numbered(steps: tuple[str, ...]) -> list[str]:
-    """Steps with their numbers."""
-    return [f"{number}. {step}" for number, step in enumerate(steps, start=1)]

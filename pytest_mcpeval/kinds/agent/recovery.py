@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from pytest_mcpeval.kinds.agent.outcomes import Reason, numbered
+from pytest_mcpeval.kinds.agent.outcomes import Reason
 from pytest_mcpeval.kinds.agent.schema import EvidenceKind, Observability
 
 SCORE_AGAIN = "score what was captured again: pytest --mcpeval MANIFEST --mcpeval-score-only=RUN_DIR"
@@ -21,7 +21,11 @@ FIELDS = {
 
 
 def recovery(reason: Reason, observability: Observability) -> tuple[str, ...]:
-    """The steps, in order; numbers are added where they are shown."""
+    """The steps, numbered."""
+    return _numbered(_steps(reason, observability))
+
+
+def _steps(reason: Reason, observability: Observability) -> Iterator[str]:
     steps = {
         "DOMSnapshotMissing": _page_missing,
         "DOMSnapshotUnreadable": _page_missing,
@@ -32,16 +36,20 @@ def recovery(reason: Reason, observability: Observability) -> tuple[str, ...]:
         "GenerationFieldMissing": _field_missing,
         "EvidenceIncomplete": _evidence_incomplete,
     }[reason.kind]
-    return tuple(steps(reason, observability))
+    return steps(reason, observability)
 
 
 def recovery_of_test(reason: Reason) -> tuple[str, ...]:
     """The steps for a test written in Python, numbered; its visit may have had a manifest, or none."""
     steps = [
-        TEST_AGAIN if step in (SCORE_AGAIN, RUN_AGAIN) else step for step in recovery(reason, Observability())
+        TEST_AGAIN if step in (SCORE_AGAIN, RUN_AGAIN) else step for step in _steps(reason, Observability())
     ]
     first = [FROM_MANIFEST] if reason.kind == "ObservabilityLogMissing" else []
-    return tuple(numbered((*first, *steps)))
+    return _numbered((*first, *steps))
+
+
+def _numbered(steps: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{number}. {step}" for number, step in enumerate(steps, start=1))
 
 
 def _page_missing(reason: Reason, observability: Observability) -> Iterator[str]:

@@ -18,15 +18,17 @@ from pytest_mcpeval.kinds.agent.narrative import (
     narrative_of,
     read_narrative,
 )
-from pytest_mcpeval.kinds.agent.score_file import (
-    AgentScoreModel,
+from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
+from pytest_mcpeval.kinds.agent.scoring import (
+    STATUSES,
+    AgentScore,
     CaseRow,
-    CaseScoreModel,
-    OutcomeModel,
+    CaseScore,
     Score,
+    by_assertion_kind,
+    by_target,
     case_folder,
 )
-from pytest_mcpeval.kinds.agent.scoring import by_assertion_kind, by_target
 from pytest_mcpeval.text.visible import escaped_markdown, shortened
 
 SHOWN_VALUE = 800
@@ -61,7 +63,7 @@ def render(score: Score, directory: Path, narratives: Mapping[str, Path]) -> str
         ReportError: A citation of the score or of a narrative does not hold.
         ScoreFileError: A narrative cannot be read, or the folder of a case lies elsewhere.
     """
-    rows = score.cases if isinstance(score, AgentScoreModel) else (score,)
+    rows = score.cases if isinstance(score, AgentScore) else (score,)
     problems = [problem for row in rows for problem in _unresolved(row, case_folder(directory, row))]
     told: list[Told] = []
     for row in rows:
@@ -97,7 +99,7 @@ def _given(
 
 
 def _lines(score: Score, directory: Path, told: list[Told]) -> Iterator[str]:
-    if isinstance(score, CaseScoreModel):
+    if isinstance(score, CaseScore):
         yield f"# Case {escaped_markdown(score.case_id)} of the agent {escaped_markdown(score.agent_name)}"
     else:
         yield f"# Agent {escaped_markdown(score.agent_name)}"
@@ -107,7 +109,7 @@ def _lines(score: Score, directory: Path, told: list[Told]) -> Iterator[str]:
         yield from _case(case, directory)
 
 
-def _totals(score: AgentScoreModel) -> Iterator[str]:
+def _totals(score: AgentScore) -> Iterator[str]:
     outcomes = [row.outcome for row in score.cases]
     counts = ", ".join(f"{outcomes.count(name)} {name}" for name in WORDS if name in outcomes)
     yield f"**{outcomes.count('passed')} of {len(outcomes)} cases passed** ({counts})."
@@ -119,9 +121,9 @@ def _totals(score: AgentScoreModel) -> Iterator[str]:
         yield from ("", f"The session failed besides these verdicts: {listed}.")
     yield from ("", "| case | outcome | passed | failed | inconclusive |", "|---|---|---:|---:|---:|")
     for row in score.cases:
-        figures = f"{row.passed} | {row.failed} | {row.inconclusive}"
+        figures = " | ".join(str(row.count(status)) for status in STATUSES)
         yield f"| {escaped_markdown(row.case_id)} | {_outcome_words(row)} | {figures} |"
-    data = [outcome.model_dump() for row in score.cases for outcome in row.outcomes]
+    data = [outcome.as_data() for row in score.cases for outcome in row.outcomes]
     yield from _groups("assertion", by_assertion_kind(data))
     yield from _groups("tool or agent", by_target(data))
 
@@ -178,11 +180,11 @@ def _observations(narrative: Narrative, folder: CaseFolder, directory: Path) -> 
         yield f"- {escaped_markdown(observation.text)} ({cited})"
 
 
-def _outcome(outcome: OutcomeModel, folder: CaseFolder, directory: Path) -> Iterator[str]:
+def _outcome(outcome: AssertionOutcome, folder: CaseFolder, directory: Path) -> Iterator[str]:
     target = f" {escaped_markdown(outcome.target)}" if outcome.target else ""
     name = f"**{escaped_markdown(outcome.assertion_kind)}**{target}"
-    yield f"- {WORDS[outcome.outcome]}: {name}: {escaped_markdown(outcome.message)}"
-    if outcome.outcome == "failed":
+    yield f"- {WORDS[outcome.status]}: {name}: {escaped_markdown(outcome.message)}"
+    if outcome.status == "failed":
         yield f"  - expected: {_value(outcome.expected)}"
         yield f"  - observed: {_value(outcome.observed)}"
     if outcome.evidence is not None:

@@ -124,11 +124,14 @@ def score(suite: AgentSuite, case: AgentCase, visit: Visit) -> CaseScore:
     """The outcomes of a case's assertions, or why it could not be captured."""
     manifest, capture = suite.manifest, visit.capture
     if capture is None or capture.error is not None:
-        return CaseScore(manifest.name, case.id, (), UNFINISHED if capture is None else capture.error)
+        error = UNFINISHED if capture is None else capture.error
+        return CaseScore(agent_name=manifest.name, case_id=case.id, outcomes=(), error=error)
     captured = Captured(visit.folder, manifest.interaction.max_dom_bytes)
     found = _scored(suite, case, captured)
     fetch_error = capture.fetch_error
-    return found if fetch_error is None else replace(found, error=f"observability: {fetch_error}")
+    if fetch_error is None:
+        return found
+    return found.model_copy(update={"error": f"observability: {fetch_error}"})
 
 
 def _scored(suite: AgentSuite, case: AgentCase, captured: Captured) -> CaseScore:
@@ -150,4 +153,4 @@ def _scored(suite: AgentSuite, case: AgentCase, captured: Captured) -> CaseScore
     masked = typed.model_copy(update={"assertions": without})
     other = score_case(manifest.name, masked, captured, manifest.observability)
     better = (b if b.status == "passed" else a for a, b in zip(found.outcomes, other.outcomes, strict=True))
-    return replace(found, outcomes=tuple(better))
+    return found.model_copy(update={"outcomes": tuple(better)})

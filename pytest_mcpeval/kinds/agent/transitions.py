@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from pytest_mcpeval.core.baseline import digest_of
 from pytest_mcpeval.core.sample import Check, Sample
 from pytest_mcpeval.kinds.agent.outcomes import rule_of
-from pytest_mcpeval.kinds.agent.score_file import CaseRow
+from pytest_mcpeval.kinds.agent.scoring import CaseRow
 
 Transition = Literal[
     "newly_passing",
@@ -69,7 +69,7 @@ def _new(sample: Sample) -> Iterable[tuple[Key, Check]]:
 def _old(row: CaseRow) -> Iterable[tuple[Key, tuple[Mapping[str, Any], str]]]:
     for outcome in row.outcomes:
         rule = rule_of(outcome.assertion_kind, outcome.target, outcome.expected)
-        yield (row.case_id, digest_of(rule)), (rule, outcome.outcome)
+        yield (row.case_id, digest_of(rule)), (rule, outcome.status)
 
 
 def named(entry: Mapping[str, Any]) -> str:
