@@ -300,11 +300,10 @@ def _write_reports(
 def _print(evaluation: Evaluation, store: SampleStore, shards: Sequence[Shard]) -> None:
     from pytest_mcpeval.core.gate import gate_nodeid, names
     from pytest_mcpeval.loading.messages import counted
-    from pytest_mcpeval.reports.markdown import words
     from pytest_mcpeval.text.visible import visible
 
     for gate in evaluation.gates:
-        print(visible(f"{words(gate.verdict).upper()} {gate_nodeid(gate)}\n  {gate.message}"))
+        print(visible(f"{gate.verdict.replace('_', ' ').upper()} {gate_nodeid(gate)}\n  {gate.message}"))
     for result in evaluation.suites:
         if result.undecided:
             print(visible(f"WRONG, and no gate decided: {result.key}: {names(result.undecided)}"))
@@ -318,4 +317,4 @@ def _print(evaluation: Evaluation, store: SampleStore, shards: Sequence[Shard]) 
         print(visible(note))
     count = sum(len(samples) for samples in store.samples.values())
     print(f"merged {counted(len(shards), 'shard')} with {counted(count, 'case')}")
-    print(visible(f"mcpeval: {words(evaluation.verdict)}: {evaluation.reason}"))
+    print(visible(f"mcpeval: {evaluation.verdict.replace('_', ' ')}: {evaluation.reason}"))
