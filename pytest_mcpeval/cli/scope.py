@@ -94,12 +94,12 @@ def _approved(options: argparse.Namespace, runtime: Runtime, file: StateFile, ou
         proposals = _own_scenarios(options, file)
         if not proposals:
             return False
-        approved = approve(with_derived(proposals, _manifests(runtime, file, out), file))
+        approval, scenarios = approve(with_derived(proposals, _manifests(runtime, file, out), file))
         _require_new(out)
         # Said ahead: whoever finds the file knows that it belongs to this evaluation.
         config = file.state.config.model_copy(update={"scenarios_file": key})
-        file.update(config=config, scenarios=approved.records())
-        write_atomically(out, scenarios_file(file.state, approved))
+        file.update(config=config, scenarios=scenarios)
+        write_atomically(out, scenarios_file(file.state, approval))
     file.update(status="scoped")
     return True
 

@@ -1,6 +1,6 @@
 """Which arguments came out of earlier results, as they were or reshaped. Looked at in memory, never stored.
 
-A transcript holds no results, so that nobody could tell from it that an agent had to cut an id in two for the
+A transcript holds no results, so it cannot show that an agent had to cut an id in two for the
 next server. Whoever sees the values notes it down.
 """
 

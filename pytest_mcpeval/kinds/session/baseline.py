@@ -6,32 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from pytest_mcpeval.core.baseline import BaselineModel, digest_of, is_baseline
 from pytest_mcpeval.core.sample import Sample
-from pytest_mcpeval.kinds.session.critic.findings import Dimension, Finding, Severity
+from pytest_mcpeval.kinds.session.critic.findings import Finding
 from pytest_mcpeval.kinds.session.spec import SessionSuite
 from pytest_mcpeval.loading import DataFileError, load
 from pytest_mcpeval.loading.schema import validate
-
-
-class CommittedFinding(BaseModel):
-    """What a baseline keeps of a finding; evidence belongs to one transcript."""
-
-    model_config = ConfigDict(defer_build=True, extra="allow", frozen=True)
-
-    severity: Severity
-    dimension: Dimension
-    mcp_name: str
-    summary: str
 
 
 class SessionBaselineModel(BaselineModel):
     """A baseline file. ``digest`` is of the scenarios and dispositions."""
 
     of: Literal["session"]
-    findings: list[CommittedFinding]
+    findings: list[Finding]
 
 
 def digest(suite: SessionSuite) -> str:
@@ -63,18 +50,7 @@ def read(suite: SessionSuite) -> list[Finding] | None:
             "bless the new ones with pytest --mcpeval --mcpeval-bless"
         )
         raise DataFileError([document.problem("digest", message=message)])
-    return [_finding(number, found) for number, found in enumerate(model.findings, 1)]
-
-
-def _finding(number: int, found: CommittedFinding) -> Finding:
-    return Finding(
-        id=f"B{number}",
-        severity=found.severity,
-        dimension=found.dimension,
-        mcp_name=found.mcp_name,
-        summary=found.summary,
-        evidence_ids=(),
-    )
+    return [one.model_copy(update={"id": f"B{number}"}) for number, one in enumerate(model.findings, 1)]
 
 
 def content(suite: SessionSuite, samples: Sequence[Sample], findings: Sequence[Finding]) -> dict[str, Any]:

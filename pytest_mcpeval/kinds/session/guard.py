@@ -44,7 +44,7 @@ Connect = Callable[["ServerDefinition"], "Connection"]
 """Opens the connection to a server, or finds it; raises `ServerStartError` or `ServerConfigError`."""
 
 CountListener = Callable[[str, int], None]
-"""Is told a scenario's id and its calls so far, after every call that counts."""
+"""Called after every call that counts, with the scenario's id and its calls so far."""
 
 
 def utc_now() -> datetime:
@@ -164,7 +164,7 @@ class Guard:
 
     @property
     def tripped_at(self) -> str | None:
-        """When the time of the session was found to be over; None while nobody has found that."""
+        """When the time of the session was found to be over; None until then."""
         found = wallclock_entry(self.transcript.entries())
         return found.ts if found else None
 

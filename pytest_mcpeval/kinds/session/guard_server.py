@@ -119,7 +119,7 @@ class GuardSocket:
         self._closed = False
 
     def mcp_config(self) -> dict[str, Any]:
-        """What an agent program is told, in the form of ``.mcp.json``: its only server is the guard."""
+        """What an agent program is given, in the form of ``.mcp.json``: its only server is the guard."""
         command = {"command": sys.executable, "args": ["-I", "-S", str(_BRIDGE), str(self._path)]}
         return {"mcpServers": {SERVER_NAME: {"type": "stdio", **command}}}
 

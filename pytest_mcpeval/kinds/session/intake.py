@@ -86,7 +86,7 @@ def _names(candidate: Path, path: Path) -> bool:
             return False
         data = load(candidate).data
     except (DataFileError, OSError):
-        # What is wrong with a session file is told where it is collected.
+        # What is wrong with a session file is shown where it is collected.
         return False
     named = data.get("scenarios") if isinstance(data, dict) else None
     return isinstance(named, str) and (candidate.parent / named).resolve() == path.resolve()

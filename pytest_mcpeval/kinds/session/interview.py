@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import get_args
 
 from pytest_mcpeval.kinds.session.records import Disposition, ServerScope
@@ -37,22 +36,15 @@ def interview(file: StateFile) -> None:
 
 def ask_disposition(server: AttachedServer) -> ServerScope:
     """What a person says may be done to one server. There is no default."""
-    for line in _introduction(server):
-        print(visible(line))
+    print(visible(f"\n{server.name}  ({server.source})"))
+    print(visible(f"  tools: {', '.join(server.tools) or f'none listed: {server.listing_problem}'}"))
+    if hints := mutation_hints(server.tools):
+        words = f"  these look as if they change something: {', '.join(hints)}"
+        print(visible(f"{words}. You probably want sandboxed or skip"))
     chosen = _chosen(server)
     resources = _resources() if chosen == "sandboxed" else ()
     notes = input("Notes (may be empty): ").strip()
     return ServerScope(server.name, chosen, resources, notes)
-
-
-def _introduction(server: AttachedServer) -> Iterable[str]:
-    yield ""
-    yield f"{server.name}  ({server.source})"
-    yield f"  tools: {', '.join(server.tools) or f'none listed: {server.listing_problem}'}"
-    hints = mutation_hints(server.tools)
-    if hints:
-        words = f"  these look as if they change something: {', '.join(hints)}"
-        yield f"{words}. You probably want sandboxed or skip"
 
 
 def _chosen(server: AttachedServer) -> Disposition:

@@ -34,7 +34,7 @@ def dropped_of(samples: Sequence[Sample]) -> list[str]:
 
 
 def conclusion(samples: Sequence[Sample]) -> list[str]:
-    """What a person is told of an evaluation with a report; the last line says where that is."""
+    """What the terminal says of an evaluation with a report; the last line says where that is."""
     report = next((one for one in samples if one.id == REPORT_ID and "report" in one.run), None)
     if report is None:
         return []

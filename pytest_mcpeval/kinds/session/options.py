@@ -130,7 +130,7 @@ def evaluation_name(text: str) -> str:
 
 
 def name_by_time() -> str:
-    """The name of an evaluation that nobody named: local date and time, and a random end."""
+    """The default name of an evaluation: local date and time, and a random end."""
     return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 

@@ -35,7 +35,7 @@ NOT_DISPATCHED = "not dispatched"
 """The ``result_shape`` of entries that are no calls."""
 
 INTERRUPTED = frozenset({"error:KeyboardInterrupt", "error:SystemExit", "error:cancelled"})
-"""The ``result_shape`` of calls whose answer nobody waited for: no errors of the server."""
+"""The ``result_shape`` of calls that were interrupted before their answer came: no errors of the server."""
 
 MCP_PREFIX = "mcp__"
 

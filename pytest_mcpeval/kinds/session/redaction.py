@@ -1,4 +1,4 @@
-"""Arguments of calls, told without what is nobody's business: credentials, tokens, e-mail addresses."""
+"""Arguments of calls in short, without what is private: credentials, tokens, e-mail addresses."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def is_private_name(name: str) -> bool:
 def args_summary(arguments: Mapping[str, Any]) -> str:
     """Arguments in a few words: ``{path: "notes.md", head: 2, edits: array[3], token: <redacted>}``.
 
-    Short values are told when nothing about them or their names looks private; of everything else, only the
+    Short values are shown when nothing about them or their names looks private; of everything else, only the
     kind and size.
     """
     shown = [_field(str(name), value) for name, value in list(arguments.items())[:MOST_FIELDS]]

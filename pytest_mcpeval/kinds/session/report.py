@@ -85,18 +85,18 @@ class Report:
         It behaved well only where it was called, answered, and no scenario that concerns it ended early.
         """
         own = [entry for entry in self.entries if server_of(entry.tool, self.state.server_names()) == server]
-        told = [
+        reserves = [
             f"{ending.scenario.id}: {ending.words}"
             for ending in self.endings
             if ending.concerns(server) and not ending.is_complete
         ]
         if not own:
-            return f"{NO_FINDINGS} — it was never called{''.join(f'; {words}' for words in told)}."
+            return f"{NO_FINDINGS} — it was never called{''.join(f'; {words}' for words in reserves)}."
         calls = f"{len(own)} {'call' if len(own) == 1 else 'calls'}"
         if failed := sum(entry.failed or not entry.was_answered for entry in own):
-            told.append(f"{failed} of {calls} brought an error or no answer")
-        if told:
-            return f"{NO_FINDINGS}, which is no praise — {'; '.join(told)}."
+            reserves.append(f"{failed} of {calls} brought an error or no answer")
+        if reserves:
+            return f"{NO_FINDINGS}, which is no praise — {'; '.join(reserves)}."
         return f"{NO_FINDINGS} — behaved well in {calls}."
 
     def scenario_rows(self) -> Iterator[tuple[str, ...]]:

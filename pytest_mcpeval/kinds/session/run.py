@@ -92,7 +92,7 @@ class EvaluationRun:
         """The state, made ready to execute, with other processes kept out.
 
         Raises:
-            TargetError: There is an evaluation of that name, and nobody said what to do with it.
+            TargetError: There is an evaluation of that name, and no option says what to do with it.
         """
         with self.folder.locked():
             self._file = self._open(context)
@@ -231,7 +231,7 @@ class EvaluationRun:
     def _guard_on(self, state: State, context: RunContext) -> Guard:
         if self._guard is None:
             assert state.session_started is not None, "execution comes first"
-            # The time in which nobody worked does not count.
+            # The time in which no process worked on it does not count.
             idle = timedelta(seconds=state.interrupted_seconds)
             self._guard = Guard(
                 servers={name: found.definition for name, found in self.suite.attached.items()},

@@ -24,7 +24,7 @@ _FIGURES = ("server", "tools", "calls", "errors", "description_tokens")
 def scenario_sample(
     suite: SessionSuite, case: Case[SessionSpec], state: State, entries: Sequence[TranscriptEntry]
 ) -> Sample:
-    """The sample of a scenario that is over; one without servers is told of and left to the report."""
+    """The sample of a scenario that is over; without servers, it was not tried."""
     scenario = case.spec
     assert scenario is not None, "the report has a sample of its own"
     if not state.attached_mcps:

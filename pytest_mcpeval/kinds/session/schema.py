@@ -77,7 +77,7 @@ def _as_given(value: Any) -> Any:
     return value
 
 
-# The model itself reads both forms; said here, editors are told of both.
+# The model itself reads both forms; this lets the editor schema show both.
 AgentSetting = Annotated[AgentModel, BeforeValidator(_as_given, json_schema_input_type=str | AgentModel)]
 
 

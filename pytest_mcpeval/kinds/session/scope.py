@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from pytest_mcpeval.kinds.session.discovery import USER_FILE
 from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal, derive
@@ -29,21 +29,6 @@ Nothing else approves."""
 _DROP = re.compile(r"drop\s+S(\d+)", re.IGNORECASE)
 _REWRITE = re.compile(r"rewrite\s+S(\d+)\s+to\s+(\S.*)", re.IGNORECASE)
 _ADD = re.compile(r"add\s+(\S.*)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Approved:
-    """What was approved, and with which word."""
-
-    scenarios: tuple[Proposal, ...]
-    approval: Literal["approve", "user-only"]
-
-    def records(self) -> tuple[ScenarioRecord, ...]:
-        """The scenarios with their ids, for the state."""
-        return tuple(
-            ScenarioRecord(f"S{number}", one.description, one.source, one.targets_mcps, one.note)
-            for number, one in enumerate(self.scenarios, 1)
-        )
 
 
 def ask_scenarios() -> list[Proposal]:
@@ -111,8 +96,8 @@ def with_derived(
     return [*proposals, *derive(tools, [one.description for one in proposals], room, read_only)]
 
 
-def approve(proposals: Sequence[Proposal]) -> Approved:
-    """The list as a person approves it, literally; every other answer is an edit or asked again.
+def approve(proposals: Sequence[Proposal]) -> tuple[str, tuple[ScenarioRecord, ...]]:
+    """The word of approval and what it approves; every other answer is an edit or asked again.
 
     Raises:
         EOFError: Nobody approved.
@@ -120,8 +105,12 @@ def approve(proposals: Sequence[Proposal]) -> Approved:
     """
     found = list(proposals)
     while True:
-        for line in _listed(found):
-            print(visible(line))
+        print()
+        for number, one in enumerate(found, 1):
+            targets = f"  → {', '.join(one.targets_mcps)}" if one.targets_mcps else ""
+            print(visible(f"S{number} [{one.source}] {one.description}{targets}"))
+            if one.note:
+                print(visible(f"     {one.note}"))
         print(ASK_APPROVAL)
         answer = input("> ")
         try:
@@ -135,19 +124,13 @@ def approve(proposals: Sequence[Proposal]) -> Approved:
             else:
                 print("That neither approves nor edits the list.")
             continue
-        kept = tuple(one for one in found if token == "approve" or one.source == "user")
+        kept = [one for one in found if token == "approve" or one.source == "user"]
         if not kept:
             raise ValueError("no scenario is left: nothing to evaluate")
-        return Approved(kept, "approve" if token == "approve" else "user-only")
-
-
-def _listed(proposals: Sequence[Proposal]) -> Iterable[str]:
-    yield ""
-    for number, one in enumerate(proposals, 1):
-        targets = f"  → {', '.join(one.targets_mcps)}" if one.targets_mcps else ""
-        yield f"S{number} [{one.source}] {one.description}{targets}"
-        if one.note:
-            yield f"     {one.note}"
+        return token, tuple(
+            ScenarioRecord(f"S{number}", one.description, one.source, one.targets_mcps, one.note)
+            for number, one in enumerate(kept, 1)
+        )
 
 
 def edit(proposals: Sequence[Proposal], request: str) -> list[Proposal] | None:
@@ -174,7 +157,7 @@ _HEAD = """\
 """
 
 
-def scenarios_file(state: State, approved: Approved) -> str:
+def scenarios_file(state: State, approval: str) -> str:
     """The YAML of dispositions, scenarios and approval."""
     import yaml
 
@@ -183,8 +166,8 @@ def scenarios_file(state: State, approved: Approved) -> str:
         "kind": "session",
         **({"user_servers": True} if has_user_servers else {}),
         "dispositions": {one.mcp_name: _disposition(one) for one in state.safety_dispositions},
-        "approval": approved.approval,
-        "scenarios": [_scenario(one) for one in approved.scenarios],
+        "approval": approval,
+        "scenarios": [_scenario(one) for one in state.scenarios],
     }
     return _HEAD + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
 
@@ -197,7 +180,7 @@ def _disposition(found: ServerScope) -> Any:
     return {"disposition": found.disposition, **more} if more else found.disposition
 
 
-def _scenario(found: Proposal) -> dict[str, Any]:
+def _scenario(found: ScenarioRecord) -> dict[str, Any]:
     return {
         "description": found.description,
         **({"source": found.source} if found.source == "derived" else {}),

@@ -134,7 +134,7 @@ class State(_Record):
         return [server.name for server in self.attached_mcps]
 
     def disposition(self, server: str) -> ServerScope | None:
-        """What may be done to a server; None when nobody has said."""
+        """What may be done to a server; None while that is undecided."""
         return next((found for found in self.safety_dispositions if found.mcp_name == server), None)
 
     def execution_of(self, scenario: str) -> Execution | None:

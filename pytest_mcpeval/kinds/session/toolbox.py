@@ -122,7 +122,7 @@ class Toolbox:
 
     @property
     def tripped_at(self) -> str | None:
-        """When the time of the session was found to be over; None while nobody has found that."""
+        """When the time of the session was found to be over; None until then."""
         return self._guard.tripped_at
 
     def now(self) -> str:

@@ -131,9 +131,8 @@ class Transcript:
         """Add an entry under the scenario's next id; ``fields`` are those of `TranscriptEntry`."""
         with self.locked():
             entries = self.entries()
-            last = max(
-                (_number(entry.id) for entry in entries if entry.scenario_id == scenario_id), default=0
-            )
+            own = [entry.id for entry in entries if entry.scenario_id == scenario_id]
+            last = max((int(entry_id.rpartition("-")[2]) for entry_id in own), default=0)
             entry = TranscriptEntry(f"{scenario_id}-{last + 1:03d}", scenario_id, **fields)
             self._write((*entries, entry))
             return entry
@@ -163,7 +162,3 @@ class Transcript:
         except FileNotFoundError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def _number(entry_id: str) -> int:
-    return int(entry_id.rpartition("-")[2])

@@ -34,17 +34,17 @@ class Finding(BaseModel):
     """One finding of a critic.
 
     ``mcp_name`` is an attached server, ``cross-mcp`` or ``unattributed``; ``evidence_ids`` are ids of
-    transcript entries, as the critic gave them.
+    transcript entries, as the critic gave them. A baseline keeps neither id nor evidence.
     """
 
     model_config = ConfigDict(defer_build=True, frozen=True)
 
-    id: str
+    id: str = ""
     severity: Severity
     dimension: Dimension
     mcp_name: str
     summary: str
-    evidence_ids: tuple[str, ...]
+    evidence_ids: tuple[str, ...] = ()
     recommendation: str = ""
 
 

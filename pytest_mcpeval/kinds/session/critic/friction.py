@@ -242,7 +242,7 @@ def _named(entries: Iterable[TranscriptEntry]) -> str:
 
 
 def _unjustified(material: Material) -> Iterator[Draft]:
-    """Uses of other tools without a reason. No server is to blame: what it lacks is what nobody has said."""
+    """Uses of other tools without a reason. No server is to blame: the agent did not say what one lacks."""
     known = {mcp_tool(server, tool) for server, tools in material.tools.items() for tool in tools}
     for scenario, entries in material.attempts():
         problems = {

@@ -93,7 +93,7 @@ def _tool(guarded: GuardedTool, toolbox: Toolbox) -> Tool[None]:
 def _function(name: str, toolbox: Toolbox) -> Callable[..., Awaitable[str]]:
     async def call(**arguments: Any) -> str:
         try:
-            return _told(await toolbox.call(name, arguments))
+            return _as_text(await toolbox.call(name, arguments))
         except CallRefused as refusal:
             if refusal.ended is not None:
                 raise
@@ -104,10 +104,10 @@ def _function(name: str, toolbox: Toolbox) -> Callable[..., Awaitable[str]]:
     return call
 
 
-def _told(response: Response) -> str:
+def _as_text(response: Response) -> str:
     text = response.text
     if not text and response.structured is not None:
         text = json.dumps(response.structured, ensure_ascii=False)
     kinds = [f"[{block.type}, {block.size} bytes]" for block in response.blocks if block.type != "text"]
-    told = "\n".join([text, *kinds] if text or not kinds else kinds)
-    return f"error: {told}" if response.is_error else told
+    whole = "\n".join([text, *kinds] if text or not kinds else kinds)
+    return f"error: {whole}" if response.is_error else whole
