@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from pytest_mcpeval.core.gate import (
     names,
     overall,
 )
-from pytest_mcpeval.core.sample import Outcome, Sample
+from pytest_mcpeval.core.sample import Check, Outcome, Sample
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.agent.gates import judge_gates as judge_agent
 from pytest_mcpeval.kinds.agent.settings import GatesModel as AgentGates
@@ -25,6 +26,7 @@ from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.gates import gate_names, judge_gates
 from pytest_mcpeval.kinds.scenario.metrics import percentile
 from pytest_mcpeval.kinds.scenario.schema import GatesModel
+from pytest_mcpeval.kinds.session.critic.findings import Finding, Severity
 from pytest_mcpeval.kinds.session.gates import judge_gates as judge_session
 from pytest_mcpeval.kinds.session.schema import GatesModel as SessionGates
 from pytest_mcpeval.loading import DataFileError
@@ -207,3 +209,92 @@ def test_gates_that_are_turned_off_on_purpose_are_shown_as_not_set() -> None:
         "fail_on": "not set: `fail_on: never`",
         "max_minor": "not set: `max_findings: {Minor: null}`",
     }
+
+
+def test_a_case_that_fails_is_new_if_it_passed_or_was_not_in_the_baseline() -> None:
+    samples = [
+        sample("was_red", "failed"),
+        sample("was_green", "tolerated"),
+        sample("unknown", "failed"),
+        sample("still_green"),
+        sample("fixed"),
+        sample("added"),
+    ]
+    old = {"was_red": "failed", "was_green": "passed", "still_green": "passed", "fixed": "tolerated"}
+    (gate,) = judge_gates("s", GatesModel(no_new_failures=True), samples, old)
+    assert (gate.verdict, gate.value, gate.limit) == ("failed", 2, 0)
+    assert gate.message == ("2 newly failing against the baseline: was_green, unknown (newly passing: fixed)")
+    (gate,) = judge_gates("s", GatesModel(no_new_failures=True), samples[:1], old)
+    assert (gate.verdict, gate.message) == ("passed", "0 newly failing against the baseline")
+
+
+def test_agents_are_held_to_cases_assertions_and_an_earlier_run() -> None:
+    open_check = Check({"type": "must_call"}, "inconclusive", "no trace")
+    samples = [
+        sample("a"),
+        sample("b", "failed"),
+        replace(sample("c"), checks=(open_check, open_check)),
+        sample("d", "xfailed"),
+    ]
+    gates = AgentGates(pass_rate=0.66, max_inconclusive=1)
+    rate, unclear = judge_agent("s", gates, samples, None)
+    assert (rate.verdict, rate.message) == (
+        "passed",
+        "2 of 3 cases passed (66.67 %), wanted at least 66 %; not passed: b",
+    )
+    assert (unclear.verdict, unclear.value, unclear.limit) == ("failed", 2, 1)
+    assert unclear.message == "2 inconclusive assertions, at most 1 may be: c"
+    exact = AgentGates(pass_rate=2 / 3, max_inconclusive=2)
+    assert [gate.verdict for gate in judge_agent("s", exact, samples, None)] == ["passed", "passed"]
+    strict = AgentGates(pass_rate=0.67)
+    assert [gate.verdict for gate in judge_agent("s", strict, samples, None)] == ["failed"]
+    assert [gate.verdict for gate in judge_agent("s", strict, [samples[3]], None)] == ["failed"]
+
+
+def finding(number: int, server: str, summary: str, severity: Severity = "Major") -> Finding:
+    return Finding(
+        id=f"F{number}",
+        severity=severity,
+        dimension="glue_code",
+        mcp_name=server,
+        summary=summary,
+        evidence_ids=tuple(f"S1-{step:03}" for step in range(1, 8)),
+    )
+
+
+def test_findings_beyond_those_that_were_committed_are_new() -> None:
+    def judged(found: list[Finding], committed: list[Finding]) -> GateResult:
+        gates = judge_session("s", SessionGates(fail_on="never"), found, committed)
+        return {gate.name: gate for gate in gates}["new_findings"]
+
+    slow, slower = finding(1, "tiny", "slow"), finding(2, "tiny", "slower")
+    assert judged([slow], [slow]).verdict == "passed"
+    # A critic words things anew: one of a place is one of that place.
+    assert judged([slower], [slow]).message == "0 findings that the baseline has not"
+    new = judged([slower, slow], [slow])
+    assert (new.verdict, new.value) == ("failed", 1)
+    shown = "F2 [Major] tiny: slower (S1-001, S1-002, S1-003, S1-004, S1-005)"
+    assert new.message == f"1 findings that the baseline has not: {shown}"
+    # Once committed, a finding answers for one and no more.
+    assert judged([slow, slow], [slow]).verdict == "failed"
+    for other in (finding(3, "other", "slow"), finding(3, "tiny", "slow", "Critical")):
+        assert judged([other], [slow]).verdict == "failed"
+    assert judged([], [slow]).message == "0 findings that the baseline has not (1 of the baseline are gone)"
+
+
+def test_headings_that_could_not_be_read_leave_a_gate_open_if_they_could_fail_it() -> None:
+    gates = SessionGates(fail_on="never", max_findings={"Minor": 2})
+    unread = "### [minor] glue_code: x"
+    one = [finding(1, "tiny", "slow", "Minor")]
+
+    def verdict(*dropped: str) -> str:
+        return {gate.name: gate for gate in judge_session("s", gates, one, None, dropped)}[
+            "max_minor"
+        ].verdict
+
+    # There is room for one more.
+    assert (verdict(), verdict(unread), verdict(unread, unread)) == ("passed", "passed", "error")
+    six = {gate.name: gate for gate in judge_session("s", gates, one * 6, None)}["max_minor"]
+    assert six.verdict == "failed"
+    assert six.message.startswith("6 Minor findings, wanted at most 2: F1 [Minor] tiny: slow (")
+    assert six.message.endswith("; and 1 more")
