@@ -100,7 +100,7 @@ class CommandTarget:
                 self._fruitless = 0 if process.answered else self._fruitless + 1
                 self._last_error = self._with_last_words(error, process, began)
                 if not process.answered and error.reason == "crashed":
-                    self._last_error.cause = f"{self._role} {self.name} {self._definition.origin}"
+                    self._last_error.cause = f"{self._role} {self.name}"
                 self._drop()
                 raise self._last_error from None
             except BaseException:

@@ -67,8 +67,7 @@ class HttpTarget:
             return
         try:
             filled_in = expand(self._definition, self._environ)
-            owner = f"{self._definition.origin}: {self._role}".removeprefix(": ")
-            self._body = expanded(self._body, self._environ, owner, "body")
+            self._body = expanded(self._body, self._environ, self._role, "body")
         except ServerConfigError as error:
             raise TargetStartError(self._role, self.name, str(error)) from None
         if not filled_in.url.startswith(("http://", "https://")):

@@ -21,6 +21,8 @@ from pytest_mcpeval.targets.settings import TargetModel, ToolModel
 from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.kind import Suite
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.servers.connection import Connection
 
 Connect = Callable[[ServerDefinition], "Connection"]
@@ -32,7 +34,7 @@ class Surroundings:
     """What targets need of the run they are asked in.
 
     ``fixtures`` are the values of pytest fixtures by name. ``environ`` is where variables are looked up.
-    ``timeout`` is in seconds, for each request. ``origin`` is ``path:line`` of the settings, for messages.
+    ``timeout`` is in seconds, for each request.
     """
 
     servers: Mapping[str, ServerDefinition] = field(default_factory=dict)
@@ -40,7 +42,11 @@ class Surroundings:
     fixtures: Mapping[str, Any] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     timeout: float = 60.0
-    origin: str = ""
+
+    @classmethod
+    def of(cls, suite: Suite[Any], context: RunContext, timeout: float) -> Surroundings:
+        """Those of the cases of a suite."""
+        return cls(suite.servers, context.connection, context.fixtures, timeout=timeout)
 
 
 def make_target(model: TargetModel, codec: Codec, around: Surroundings) -> Target:
@@ -58,7 +64,7 @@ def make_target(model: TargetModel, codec: Codec, around: Surroundings) -> Targe
         return FixtureTarget(codec, name, around.fixtures[name], around.timeout)
     if model.mcp is not None:
         return _tool(model.mcp, codec, around, model.public)
-    definition = _definition(model, around.origin)
+    definition = _definition(model)
     if model.command is not None:
         return CommandTarget(codec, definition, around.environ, around.timeout)
     assert model.http is not None
@@ -74,20 +80,18 @@ def _tool(model: ToolModel, codec: Codec, around: Surroundings, public: Iterable
         raise TargetStartError(role, name, "there is nothing to open connections with")
     connect = partial(around.connection, around.servers[model.server])
     redactor.publish(public)
-    place = f"{around.origin}: " if around.origin else ""
     try:
-        arguments = expanded(model.arguments, around.environ, f"{place}{role} {name}", "arguments")
+        arguments = expanded(model.arguments, around.environ, f"{role} {name}", "arguments")
     except ServerConfigError as error:
         raise TargetStartError(role, name, str(error)) from None
     return McpTarget(codec, name, model.tool, arguments, connect, around.timeout)
 
 
-def _definition(model: TargetModel, origin: str) -> ServerDefinition:
+def _definition(model: TargetModel) -> ServerDefinition:
     """What to run or to ask, in the form whose variables and secrets are understood already."""
     if model.http is not None:
         url, headers = model.http.url, model.http.headers
-        public = tuple(model.public)
-        return ServerDefinition(model.role, "http", url=url, headers=headers, origin=origin, public=public)
+        return ServerDefinition(model.role, "http", url=url, headers=headers, public=tuple(model.public))
     command, *arguments = model.command or [""]
     return ServerDefinition(
         model.role,
@@ -96,6 +100,5 @@ def _definition(model: TargetModel, origin: str) -> ServerDefinition:
         args=tuple(arguments),
         env=model.env,
         directory=Path(model.directory),
-        origin=origin,
         public=tuple(model.public),
     )

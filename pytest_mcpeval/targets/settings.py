@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     Field,
     StringConstraints,
-    TypeAdapter,
     model_validator,
 )
 
-from pytest_mcpeval.core.fields import FileModel, FilePath, FixtureName, RelativePath, Text, located
-from pytest_mcpeval.loading import DataFileError, Document
+from pytest_mcpeval.core.fields import FileModel, FilePath, FixtureName, RelativePath, Text
 from pytest_mcpeval.loading.messages import shown, suggestion
-from pytest_mcpeval.loading.schema import Expected, validate
+from pytest_mcpeval.loading.schema import Expected
 from pytest_mcpeval.text.placeholders import PlaceholderError, placeholders
 
 WAYS = ("python", "fixture", "command", "mcp", "http")
@@ -29,12 +24,7 @@ WAYS = ("python", "fixture", "command", "mcp", "http")
 
 _SHORT_FORMS = ("python", "fixture", "command")
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
 DataT = TypeVar("DataT")
-
-
-def _command_words(value: Any) -> Any:
-    return shlex.split(value) if isinstance(value, str) else value
 
 
 def sound(value: DataT) -> DataT:
@@ -59,7 +49,10 @@ def _function_path(value: str) -> str:
 FunctionPath = Annotated[str, AfterValidator(_function_path)]
 Command = Annotated[
     list[str],
-    BeforeValidator(_command_words, json_schema_input_type=str | list[str]),
+    BeforeValidator(
+        lambda value: shlex.split(value) if isinstance(value, str) else value,
+        json_schema_input_type=str | list[str],
+    ),
     Field(min_length=1),
     Expected("a command as a list of words, or as one text"),
     AfterValidator(sound),
@@ -148,24 +141,3 @@ def in_full(value: Any, role: str, ways: Iterable[str], embedded: tuple[str, ...
     known = ", ".join((*embedded, "python:pkg.mod:function", "fixture:name", "command:…"))
     message = f"expected {known} or a mapping with options, found {shown(value)}"
     raise ValueError(f"{message}{suggestion(way, ways)}")
-
-
-def from_text(text: str, directory: Path, adapter: TypeAdapter[ModelT]) -> ModelT:
-    """The target a command line names: a short form, or a JSON mapping as a file would have it.
-
-    ``directory`` is what paths are relative to.
-
-    Raises:
-        ValueError: The text names none; the message is for people.
-    """
-    value: Any = text
-    if text.lstrip().startswith("{"):
-        try:
-            value = json.loads(text)
-        except ValueError as error:
-            raise ValueError(f"not JSON: {error}") from None
-    try:
-        # As in a file, but for the lines.
-        return located(validate(adapter, Document(directory, value, "")), directory)
-    except DataFileError as error:
-        raise ValueError("; ".join(problem.message for problem in error.problems)) from None

@@ -57,12 +57,7 @@ class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
         settings = suite.settings
 
         def make() -> Target:
-            around = Surroundings(
-                servers=suite.servers,
-                connection=context.connection,
-                fixtures=context.fixtures,
-                timeout=settings.timeout,
-            )
+            around = Surroundings.of(suite, context, settings.timeout)
             return make_retriever(settings.retriever, suite.golden.corpus, around)
 
         # A fixture may have another value for every item.

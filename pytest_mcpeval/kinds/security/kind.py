@@ -82,13 +82,7 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
         model = settings.detectors[name]
 
         def make() -> Detector:
-            around = Surroundings(
-                servers=suite.servers,
-                connection=context.connection,
-                fixtures=context.fixtures,
-                timeout=settings.timeout,
-            )
-            return make_detector(model, around)
+            return make_detector(model, Surroundings.of(suite, context, settings.timeout))
 
         if model.fixture is not None:
             # A fixture may have another value for every item: its detector is as short-lived.

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from pytest_mcpeval.core.fields import FileModel, Whole
+from pytest_mcpeval.core.fields import FileModel, Whole, located
 from pytest_mcpeval.kinds.retrieval.retrievers.embedded import LARGEST_WEIGHT, weight_of
 from pytest_mcpeval.kinds.retrieval.retrievers.results import AnswerModel
+from pytest_mcpeval.loading import DataFileError, Document
+from pytest_mcpeval.loading.schema import validate
 from pytest_mcpeval.targets.settings import (
     WAYS,
     Arguments,
     TargetModel,
     ToolModel,
     UrlModel,
-    from_text,
     in_full,
 )
 
@@ -132,4 +133,14 @@ def retriever_from_text(text: str, directory: Path) -> RetrieverModel:
     Raises:
         ValueError: The text names none; the message is for people.
     """
-    return from_text(text, directory, _ADAPTER)
+    value: Any = text
+    if text.lstrip().startswith("{"):
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from None
+    try:
+        # As in a file, but for the lines.
+        return located(validate(_ADAPTER, Document(directory, value, "")), directory)
+    except DataFileError as error:
+        raise ValueError("; ".join(problem.message for problem in error.problems)) from None
