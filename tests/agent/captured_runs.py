@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval import Place
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
-from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.agent.captures import Capture, write_capture
 from pytest_mcpeval.kinds.agent.evidence import (
     Generation,

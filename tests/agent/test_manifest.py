@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from pytest_mcpeval import DataFileError, Document, Place
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth, PageAction, ResponseReady
-from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.agent.load import load_manifest, load_suite, manifest_of
 from pytest_mcpeval.kinds.agent.schema import (
     CallSpec,
@@ -25,7 +25,7 @@ from pytest_mcpeval.kinds.agent.schema import (
     UiField,
 )
 from pytest_mcpeval.kinds.agent.urls import is_loopback
-from pytest_mcpeval.loading import DataFileError, Document, load
+from pytest_mcpeval.loading import load
 from tests.agent.captured_runs import case, manifest
 
 WHOLE = """\

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mcpeval import BrowserError
 from pytest_mcpeval.browser.directive import DriverOptions
-from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.finding import find_browser, header, is_headed
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mcpeval import BrowserError
 from pytest_mcpeval.browser.control import PageError
-from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.playwright_mcp import find_server
 from pytest_mcpeval.browser.playwright_mcp_page import Tools
 from pytest_mcpeval.servers import Connections, ServerDefinition

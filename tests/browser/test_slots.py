@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval import BrowserError
 from pytest_mcpeval.browser.slots import SlotPool
 
 HOLDER = """

@@ -11,8 +11,8 @@ from threading import Timer
 import psutil
 import pytest
 
+from pytest_mcpeval import BrowserError
 from pytest_mcpeval.browser.directive import BearerAuth, DriverOptions, PageAction, ResponseReady
-from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.playwright_browser import PlaywrightBrowser
 from pytest_mcpeval.kinds.agent.visible_text import visible_text
 from tests.browser.conftest import MakeVisit, by_one_driver

@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval import DataFileError, Sample, Suite
 from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.baseline import write_baseline
-from pytest_mcpeval.core.kind import Suite
-from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
-from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.loading import load
 from pytest_mcpeval.plugin.runtime import Runtime
 
 ECHO = {"tool": "echo", "input": {"text": "é\n"}, "expected": {"expectedKeywords": ["x"]}}

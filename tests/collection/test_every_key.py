@@ -14,9 +14,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 import pytest_mcpeval.kinds
-from pytest_mcpeval.core.fields import FileModel
+from pytest_mcpeval import DataFileError, FileModel
 from pytest_mcpeval.kinds.agent.schema import Assertions
-from pytest_mcpeval.loading import DataFileError
 from tests.collection.runtimes import runtime_at
 
 ROOT = Path(__file__).parents[2]

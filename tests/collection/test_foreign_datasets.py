@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval import DataFileError
 from pytest_mcpeval.cli import main
-from pytest_mcpeval.loading import DataFileError
 from tests.collection.runtimes import problems_of, runtime_at
 from tests.support import Project
 

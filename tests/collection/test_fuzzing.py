@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval import DataFileError
 from tests.collection.fuzzing import Fuzzer
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval import Suite
 from pytest_mcpeval.config.path_patterns import matches
-from pytest_mcpeval.core.kind import Suite
 from tests.collection.conftest import RunPytest
 from tests.collection.runtimes import problems_of, runtime_at
 from tests.support import Project, case

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_mcpeval.loading import DataFileError
+from pytest_mcpeval import DataFileError
 from tests.collection.runtimes import runtime_at
 
 SCALARS = st.one_of(

@@ -7,18 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mcpeval import Check, DataFileError, GateResult, Sample, at_least, at_most
 from pytest_mcpeval.config.project_rules import read_project_file
-from pytest_mcpeval.core.gate import (
-    GateResult,
-    at_least,
-    at_most,
-    completeness,
-    fail_closed,
-    figure,
-    names,
-    overall,
-)
-from pytest_mcpeval.core.sample import Check, Outcome, Sample
+from pytest_mcpeval.core.gate import completeness, fail_closed, figure, names, overall
+from pytest_mcpeval.core.sample import Outcome
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.agent.gates import judge_gates as judge_agent
 from pytest_mcpeval.kinds.agent.settings import GatesModel as AgentGates
@@ -29,7 +21,6 @@ from pytest_mcpeval.kinds.scenario.schema import GatesModel
 from pytest_mcpeval.kinds.session.critic.findings import Finding, Severity
 from pytest_mcpeval.kinds.session.gates import judge_gates as judge_session
 from pytest_mcpeval.kinds.session.schema import GatesModel as SessionGates
-from pytest_mcpeval.loading import DataFileError
 
 PASSED = GateResult("s", "g", "passed", "fine")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval import Case, Document, Sample, Suite
 from pytest_mcpeval.config.settings import Settings
-from pytest_mcpeval.core.kind import Case, Suite
 from pytest_mcpeval.core.repeating import (
     changed,
     combined,
@@ -21,11 +21,10 @@ from pytest_mcpeval.core.repeating import (
     share_of_runs,
     standard_deviations,
 )
-from pytest_mcpeval.core.sample import Outcome, Sample, samples_from_json, samples_to_json
+from pytest_mcpeval.core.sample import Outcome, samples_from_json, samples_to_json
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.tables import tables
-from pytest_mcpeval.loading import Document
 from pytest_mcpeval.plugin.runtime import Runtime
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.loading import DataFileError, Limits, cache, load
+from pytest_mcpeval import DataFileError
+from pytest_mcpeval.loading import Limits, cache, load
 
 CONTENT = "tests:\n  - id: one\n    deep: [1, 2.5, null, é]\n  - id: two\nother:\n  - [x]\n"
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.loading import DataFileError, Limits, Problem, load
+from pytest_mcpeval import DataFileError, Problem
+from pytest_mcpeval.loading import Limits, load
 from pytest_mcpeval.loading.document import EXCERPT_WIDTH
 
 CONTENT = """\

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.loading import DataFileError, Document, Limits, load
+from pytest_mcpeval import DataFileError, Document
+from pytest_mcpeval.loading import Limits, load
 
 
 def loaded(

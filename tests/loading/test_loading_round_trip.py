@@ -14,7 +14,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mcpeval.loading import Document, load
+from pytest_mcpeval import Document
+from pytest_mcpeval.loading import load
 
 # PyYAML writes these texts unquoted, because YAML 1.1 reads them as texts; YAML 1.2 reads some as numbers.
 NUMERIC_IN_CORE_SCHEMA = re.compile(r"[-+]?(0o[0-7]+|[0-9]+|\.?[0-9][0-9.]*([eE][-+]?[0-9]+)?)")

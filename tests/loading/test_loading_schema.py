@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 
-from pytest_mcpeval.loading import DataFileError, Document, load
-from pytest_mcpeval.loading.schema import Expected, dotted, validate
+from pytest_mcpeval import DataFileError, Document, validate
+from pytest_mcpeval.loading import load
+from pytest_mcpeval.loading.schema import Expected, dotted
 
 
 class Strict(BaseModel):

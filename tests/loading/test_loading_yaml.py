@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_mcpeval.loading import DataFileError, Document, Limits, load
+from pytest_mcpeval import DataFileError, Document
+from pytest_mcpeval.loading import Limits, load
 
 Load = Callable[..., Document]
 Problems = Callable[..., list[str]]

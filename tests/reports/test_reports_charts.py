@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_mcpeval.core.charts import Bar, Bars, Chart, Curve, Matrix
+from pytest_mcpeval import Bar, Bars, Curve, Matrix
+from pytest_mcpeval.core.charts import Chart
 from pytest_mcpeval.reports.charts import BAR_WIDTH, COLOURS, NAME_WIDTH, svg
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.core.sample import Check, Sample, samples_from_json, samples_to_json, to_json
+from pytest_mcpeval import Check, Sample
+from pytest_mcpeval.core.sample import samples_from_json, samples_to_json, to_json
 from pytest_mcpeval.text.visible import escaped_markdown as escaped
 from pytest_mcpeval.text.visible import indented, visible
 from tests.support import SERVER, Project, Run, case, failing

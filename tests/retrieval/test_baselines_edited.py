@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import Place
+from pytest_mcpeval import DataFileError, Place
 from pytest_mcpeval.kinds.retrieval.baseline import read
 from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
 from pytest_mcpeval.kinds.retrieval.load import load_suite
 from pytest_mcpeval.kinds.retrieval.retrievers import Hit, SearchResult
 from pytest_mcpeval.kinds.retrieval.run import judge
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
-from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.loading import load
 from tests.retrieval.golden import QUERIES, GoldenProject, rank, tool
 from tests.support import Project
 

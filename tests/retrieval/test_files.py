@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval import DataFileError, Place
 from pytest_mcpeval.config.project_file import ProjectFiles
 from pytest_mcpeval.core.detect import detect_kind
-from pytest_mcpeval.core.kind import Place
 from pytest_mcpeval.kinds.retrieval.baseline import read
 from pytest_mcpeval.kinds.retrieval.kind import RetrievalKind
 from pytest_mcpeval.kinds.retrieval.load import load_corpus, load_suite
 from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
-from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.loading import load
 from pytest_mcpeval.servers import ServerDefinition
 
 TOOLS = """\

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval import TargetError
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.retrievers import Hit, ask, make_retriever, retriever_from_text
 from pytest_mcpeval.targets import AnswerError, Target, TargetStartError

@@ -15,11 +15,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from pytest_mcpeval import ServerStartError
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.metrics import evaluate_many
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.retrievers import Hit, RetrieverModel, ask, make_retriever
-from pytest_mcpeval.servers import Connections, ServerDefinition, ServerStartError
+from pytest_mcpeval.servers import Connections, ServerDefinition
 from pytest_mcpeval.targets import AnswerError, Target, TargetStartError
 from pytest_mcpeval.targets.filling import filled
 from pytest_mcpeval.targets.making import Surroundings

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from pytest_mcpeval import Tool
 from pytest_mcpeval.kinds.scenario import askable
 from pytest_mcpeval.kinds.scenario.checks import schemas
 from pytest_mcpeval.kinds.scenario.spec import Step
 from pytest_mcpeval.servers import Connection
-from pytest_mcpeval.servers.tools import Tool
 from tests.support import Case, Project, Run
 
 SERVER = """

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
-from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval import Response, Sample, TargetError
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.placeholders import capture
 from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.servers import Connections, ServerDefinition
-from pytest_mcpeval.servers.response import Response
 from tests.collection.runtimes import runtime_at
 from tests.support import Project
 

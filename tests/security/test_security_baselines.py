@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval import DataFileError
 from pytest_mcpeval.cli.project import runtime_at
 from pytest_mcpeval.kinds.security.baseline import read
 from pytest_mcpeval.kinds.security.spec import SecuritySuite
-from pytest_mcpeval.loading import DataFileError
 from tests.security.attacks import CORPUS, AttackProject, gates
 
 MISSED = {"outcome": "failed", "flagged": False}

@@ -34,7 +34,7 @@ from corpus_statistics import (
     word_trigrams,
 )
 
-from pytest_mcpeval.core.kind import Place
+from pytest_mcpeval import Place
 from pytest_mcpeval.core.statistics import clopper_pearson
 from pytest_mcpeval.kinds.security.categories import ATTACKS
 from pytest_mcpeval.kinds.security.load import load_suite

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import Place
+from pytest_mcpeval import DataFileError, Place
 from pytest_mcpeval.kinds.security.kind import SecurityKind
 from pytest_mcpeval.kinds.security.load import load_suite
 from pytest_mcpeval.kinds.security.schema import SecuritySettings
 from pytest_mcpeval.kinds.security.spec import SecuritySuite
-from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.loading import load
 from pytest_mcpeval.servers import ServerDefinition
 
 CORPUS = """\

@@ -14,7 +14,7 @@ from sklearn.metrics import (  # type: ignore[import-untyped]
     roc_auc_score,
 )
 
-from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval import GateResult
 from pytest_mcpeval.kinds.security.gates import DetectorGates, OldVerdicts, changed, gate_names, judge_gates
 from pytest_mcpeval.kinds.security.rates import Confusion, Row, measured, scored, summary
 from pytest_mcpeval.kinds.security.schema import DetectorGatesModel

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import SettingsFile
+from pytest_mcpeval import DataFileError, SettingsFile
 from pytest_mcpeval.kinds.security.scanning import scan_suite
-from pytest_mcpeval.loading import DataFileError, load
+from pytest_mcpeval.loading import load
 from pytest_mcpeval.servers import ServerDefinition
 from tests.support import Project
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.loading import DataFileError, load
-from pytest_mcpeval.servers import ServerConfigError, ServerDefinition, apply_mcp_url, expand
+from pytest_mcpeval import DataFileError, ServerConfigError
+from pytest_mcpeval.loading import load
+from pytest_mcpeval.servers import ServerDefinition, apply_mcp_url, expand
 from pytest_mcpeval.servers.schema import ignored_keys, parse_servers
 from pytest_mcpeval.text.redact import redactor
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.servers import CallError, Connections, ServerDefinition
+from pytest_mcpeval import CallError
+from pytest_mcpeval.servers import Connections, ServerDefinition
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NPM_SERVERS = EXAMPLES / "npm_servers" / "node_modules" / "@modelcontextprotocol"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_mcpeval.servers import CallError, Connections, ServerDefinition, ServerStartError
+from pytest_mcpeval import CallError, ServerStartError
+from pytest_mcpeval.servers import Connections, ServerDefinition
 
 from .conftest import HttpServer
 from .fault_servers.faulty_http import FaultyHttp

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.servers import CallError, Connections, ServerDefinition, ServerStartError
+from pytest_mcpeval import CallError, ServerStartError
+from pytest_mcpeval.servers import Connections, ServerDefinition
 from tests.support import Project, case
 
 from .conftest import Define

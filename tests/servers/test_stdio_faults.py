@@ -15,14 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_mcpeval.servers import (
-    CallError,
-    Connection,
-    Connections,
-    ServerConfigError,
-    ServerDefinition,
-    ServerStartError,
-)
+from pytest_mcpeval import CallError, ServerConfigError, ServerStartError
+from pytest_mcpeval.servers import Connection, Connections, ServerDefinition
 
 from .conftest import FAULT_SERVERS, GONE_SECONDS, Define, runs
 

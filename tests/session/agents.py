@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import Any
 
-from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
+from pytest_mcpeval import CallRefused, Toolbox
 
 
 async def reads(task: str, toolbox: Toolbox) -> str:

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval import Toolbox
 from pytest_mcpeval.kinds.session.guard import Guard, utc_now
 from pytest_mcpeval.kinds.session.records import Budget, ServerScope, TranscriptEntry
-from pytest_mcpeval.kinds.session.toolbox import Toolbox
 from pytest_mcpeval.kinds.session.transcript import Transcript
 from pytest_mcpeval.servers import Connections, ServerDefinition
 from pytest_mcpeval.servers.connection import Connection

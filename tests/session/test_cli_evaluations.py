@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
+from pytest_mcpeval import DataFileError
 from pytest_mcpeval.cli import main
 from pytest_mcpeval.cli.project import runtime_at
 from pytest_mcpeval.kinds.session.interview import resources_in
 from pytest_mcpeval.kinds.session.state import StateFile
-from pytest_mcpeval.loading import DataFileError
 from tests.session.evaluations import ECHO, Evaluation
 from tests.support import SERVER, Project
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval import TargetError
 from pytest_mcpeval.kinds.session.critic.asking import INSTRUCTIONS, CriticRequest, ask_critic
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval import DataFileError
 from pytest_mcpeval.kinds.session.discovery import discover, nearest_project
 from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal, derive
-from pytest_mcpeval.loading import DataFileError
 
 
 def write(path: Path, data: Any) -> None:

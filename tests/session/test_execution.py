@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval import CallRefused, TargetError, Toolbox
 from pytest_mcpeval.kinds.session.execution import execute
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome
-from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
 from pytest_mcpeval.servers import ServerDefinition
 from tests.session import agents
 from tests.session.guarding import Clock, Guarded, guarded, reading, sandboxed

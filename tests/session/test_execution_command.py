@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval import TargetError
 from pytest_mcpeval.kinds.session.execution import command as commands
 from pytest_mcpeval.kinds.session.execution import execute
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel

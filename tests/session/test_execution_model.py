@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval import TargetError
 from pytest_mcpeval.kinds.session.execution import execute
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome

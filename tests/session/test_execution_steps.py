@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError
+from pytest_mcpeval import CheckSpecError, TargetError
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.session.execution import execute
 from pytest_mcpeval.kinds.session.execution.settings import StepModel
 from pytest_mcpeval.kinds.session.execution.spec import steps_of

@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval import CallError, CallRefused, Toolbox
 from pytest_mcpeval.kinds.session.guard import Guard
 from pytest_mcpeval.kinds.session.records import SYNTHETIC_TOOLS, Budget, ServerScope
 from pytest_mcpeval.kinds.session.safety_resources import texts_in
 from pytest_mcpeval.kinds.session.safety_rules import CHANGING, READING
-from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
 from pytest_mcpeval.kinds.session.transcript import Transcript, call_count
-from pytest_mcpeval.servers import CallError, ServerDefinition
+from pytest_mcpeval.servers import ServerDefinition
 from tests.session.guarding import Clock, Guarded, guarded, reading, sandboxed
 from tests.session.notes_server import TOOLS
 from tests.session.safety_table import ARGUMENTS as SHAPES

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval import TargetError
 from pytest_mcpeval.kinds.session.folder import Claim, Folder
 from pytest_mcpeval.kinds.session.options import SessionOptions, session_options
 from pytest_mcpeval.kinds.session.run import Opening, opening

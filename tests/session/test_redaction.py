@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_mcpeval import CallRefused
 from pytest_mcpeval.kinds.session.redaction import args_summary, digest, is_private_name, redacted_text
-from pytest_mcpeval.kinds.session.toolbox import CallRefused
 from pytest_mcpeval.servers import ServerDefinition
 from tests.session.guarding import guarded, reading, sandboxed
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_mcpeval import Block, CallError, Response
 from pytest_mcpeval.kinds.session.result_shape import failure_shape, result_shape, shape_of
-from pytest_mcpeval.servers import Block, CallError, Response
 
 ISSUES = [{"id": n, "state": "open", "title": f"Issue {n}"} for n in range(47)]
 

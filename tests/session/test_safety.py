@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_mcpeval import Tool
 from pytest_mcpeval.kinds.session.records import Disposition, ServerScope
 from pytest_mcpeval.kinds.session.safety import decide
 from pytest_mcpeval.kinds.session.safety_resources import match_resources, texts_in
@@ -18,7 +19,6 @@ from pytest_mcpeval.kinds.session.safety_rules import (
     classify_name,
     mutation_hints,
 )
-from pytest_mcpeval.servers.tools import Tool
 from tests.session.safety_table import ARGUMENTS, MUTATING, READ, STATED, UNDECIDED
 
 WORDS = st.sampled_from([*sorted(READING), *sorted(CHANGING), "issue", "closed", "or", "and", "", "x2"])

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from pytest_mcpeval import DataFileError
 from pytest_mcpeval.cli.project import runtime_at
 from pytest_mcpeval.kinds.session.intake import read_scenarios
 from pytest_mcpeval.kinds.session.spec import SessionSuite
-from pytest_mcpeval.loading import DataFileError
 from tests.session.evaluations import ECHO, SESSION, SessionProject, scenario
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval import TargetError
 from pytest_mcpeval.kinds.session.critic.asking import CriticRequest, ask_critic
 from pytest_mcpeval.kinds.session.critic.parsing import may_be_finding
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mcpeval import DataFileError
 from pytest_mcpeval.kinds.session.records import ArgumentSource, TranscriptEntry
 from pytest_mcpeval.kinds.session.transcript import (
     Transcript,
@@ -20,7 +21,6 @@ from pytest_mcpeval.kinds.session.transcript import (
     read_entries,
     wallclock_entry,
 )
-from pytest_mcpeval.loading import DataFileError
 
 
 def append(transcript: Transcript, scenario: str = "S1", tool: str = "mcp__a__get", **fields: object) -> str:

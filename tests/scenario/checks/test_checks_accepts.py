@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError
+from pytest_mcpeval import CheckSpecError
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 
 VALID = [
     {"type": "contains", "value": "x"},

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.sample import Check
+from pytest_mcpeval import Check, Response
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN, Metadata, response_metadata
-from pytest_mcpeval.servers.response import Response
 
 BLOCK = '<response_metadata>\n```json\n{"confidence": 82, "sourcesUsed": 3}\n```\n</response_metadata>'
 

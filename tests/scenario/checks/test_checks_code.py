@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.sample import Check
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError
-from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval import Check, CheckSpecError, Response
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 
 
 def evaluate(rule: dict[str, Any], text: str) -> Check:

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.scenario.checks import (
-    BUILTIN,
+from pytest_mcpeval import (
     CheckFailed,
     CheckSpecError,
     CheckType,
     Expect,
     NoParameters,
+    Response,
     Verdict,
     check_type,
     judged,
 )
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.checks.expect import JsonPathOperators
-from pytest_mcpeval.servers.response import Response
 
 TEXT = 'A zkApp [1].\n```ts\nimport { Field } from "o1js";\n```\n"confidence": 80, "sourcesUsed": 2'
 RESPONSE = Response(

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_mcpeval import Response
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.checks.javascript_regex import (
     Match,
@@ -24,7 +25,6 @@ from pytest_mcpeval.kinds.scenario.checks.javascript_regex import (
     found_in,
     matching_itself,
 )
-from pytest_mcpeval.servers.response import Response
 
 # The one of this environment first: its version knows the same Unicode and syntax everywhere.
 NODE = shutil.which("node", path=Path(sys.executable).parent) or shutil.which("node") or "node"

@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pytest_mcpeval.core.sample import Check
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError, allows_error
+from pytest_mcpeval import Check, CheckSpecError, Response
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN, allows_error
 from pytest_mcpeval.kinds.scenario.checks.schemas import errors_by
-from pytest_mcpeval.servers.response import Response
 
 DATA = {"items": [{"id": 1, "name": "Ab"}, {"id": 2, "name": None}], "ok": True, "day": "2026-01-31"}
 AS_TEXT = Response(json.dumps(DATA))

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from pytest_mcpeval.kinds.scenario.checks import (
-    BUILTIN,
-    CheckRegistry,
+from pytest_mcpeval import (
     CheckSpecError,
     CheckType,
-    JudgementError,
     NoParameters,
     Parameters,
+    Response,
     Verdict,
     check_type,
     failed,
@@ -23,9 +21,9 @@ from pytest_mcpeval.kinds.scenario.checks import (
     judged,
     passed,
 )
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckRegistry, JudgementError
 from pytest_mcpeval.kinds.scenario.placeholders import later
 from pytest_mcpeval.python_tests.markers import rule_of_keyword
-from pytest_mcpeval.servers.response import Response
 
 Problems = list[tuple[tuple[str | int, ...], str]]
 

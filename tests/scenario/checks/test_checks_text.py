@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mcpeval.core.sample import Check
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError, expectation_checks
-from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval import Check, CheckSpecError, Response
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN, expectation_checks
 
 
 def evaluate(rule: dict[str, Any], text: str) -> Check:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN, CheckSpecError
-from pytest_mcpeval.servers.response import Response
+from pytest_mcpeval import CheckSpecError, Response
+from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 
 Rule = dict[str, Any]
 
