@@ -47,7 +47,7 @@ class CaseMarks(FileModel):
 
     def within(self, suite: CaseMarks) -> CaseMarks:
         """These of a case together with those of its suite; a reason of the case takes the place of one."""
-        if suite == CaseMarks():
+        if not suite.model_fields_set:
             return self
         return CaseMarks(
             skip=self.skip or suite.skip,

@@ -143,7 +143,7 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
             f"8: {FIRST_CHECK}.typ: unknown key 'typ' (did you mean \"type\"?)",
         ),
         ("value: x", "valu: x", f'8: {FIRST_CHECK}.valu: unknown key "valu" (did you mean "value"?)'),
-        ("value: x", "value: 1", f"8: {FIRST_CHECK}.value: expected text, found 1"),
+        ("value: x", "value: 1", f"8: {FIRST_CHECK}.value: expected a text, found 1"),
         ("type: contains, value: x", "type: matches_regex, pattern: (", f"8: {FIRST_CHECK}.pattern: "),
         (
             "type: contains, value: x",

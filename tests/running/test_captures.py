@@ -203,7 +203,7 @@ def test_types_are_kept_value_by_value(runtime: Runtime) -> None:
             "5",
             "$.value",
             "error",
-            "with the values filled in, this check is not valid: expected a whole number, found '5'",
+            'with the values filled in, this check is not valid: expected a whole number, found "5"',
         ),
         (5, "$.no", "failed", "${here} was not captured"),
     ],
@@ -296,7 +296,7 @@ def test_an_empty_captured_value_is_no_keyword(runtime: Runtime, key: str) -> No
     sample = sample_of(runtime, give(""), step)
     assert sample.outcome == "error"
     assert (
-        "with the values filled in, this check is not valid: expected text that is not empty"
+        "with the values filled in, this check is not valid: expected a text that is not empty"
         in sample.message
     )
 

@@ -79,7 +79,8 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
     def _case(self, index: int, model: CaseModel, builder: SpecBuilder, stateful: bool) -> Case[ScenarioSpec]:
         at: Keys = (*self.at, index)
         fresh = self.settings.fresh if model.fresh is None else model.fresh
-        tools = tuple(dict.fromkeys(step.tool for step in model.calls if step.tool))
+        steps = model.steps or ()
+        tools = (model.tool,) if model.tool else tuple(dict.fromkeys(one.tool for one in steps if one.tool))
         traits = {
             "difficulty": model.difficulty,
             "tool": tools[0] if len(tools) == 1 else tools,
@@ -229,9 +230,11 @@ def _step_at(at: Keys, case: CaseModel, number: int) -> Keys:
 
 def _expectations(case: CaseModel) -> Iterator[tuple[Keys, ExpectedModel]]:
     """What is expected of each answer of a case, with its path in the case."""
-    for number, step in enumerate(case.calls):
+    if case.expected is not None:
+        yield ("expected",), case.expected
+    for number, step in enumerate(case.steps or ()):
         if step.expected is not None:
-            yield (*_step_at((), case, number), "expected"), step.expected
+            yield ("steps", number, "expected"), step.expected
 
 
 def _latencies(rule: Any) -> Iterator[tuple[Keys, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .builtin import BUILTIN
 from .expect import CheckFailed, Expect
-from .implied import allows_error, asks_for_error, asks_for_nothing, has_content, implied
+from .implied import allows_error, implied
 from .metadata import Metadata, response_metadata
 from .parameters import NoParameters, Parameters, SpecProblem
 from .registry import (
@@ -36,12 +36,9 @@ __all__ = [
     "SpecProblem",
     "Verdict",
     "allows_error",
-    "asks_for_error",
-    "asks_for_nothing",
     "check_type",
     "expectation_checks",
     "failed",
-    "has_content",
     "implied",
     "inconclusive",
     "judged",

@@ -18,7 +18,6 @@ from .registry import CheckRegistry, ParsedCheck
 from .verdict import on_one_line
 
 MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
-UNSET: Any = object()
 
 
 class CheckFailed(AssertionError):  # noqa: N818 - reads as what happened in a test report
@@ -116,7 +115,7 @@ class Expect:
 
     def contains(self, value: str, *, case_sensitive: bool = False) -> Expect:
         """The text contains ``value``."""
-        return self.check("contains", value=value, **_given(case_sensitive=case_sensitive or UNSET))
+        return self.check("contains", value=value, **_given(case_sensitive=case_sensitive or None))
 
     def contains_any(self, *values: str) -> Expect:
         """The text contains at least one of the values."""
@@ -128,12 +127,12 @@ class Expect:
 
     def matches_regex(self, pattern: str, *, case_sensitive: bool = False) -> Expect:
         """The regular expression matches somewhere in the text."""
-        given = _given(case_sensitive=case_sensitive or UNSET)
+        given = _given(case_sensitive=case_sensitive or None)
         return self.check("matches_regex", pattern=pattern, **given)
 
     def has_code_block(self, language: str | None = None) -> Expect:
         """The text has a fenced code block, of ``language`` when given."""
-        return self.check("has_code_block", **_given(language=_or_unset(language)))
+        return self.check("has_code_block", **_given(language=language))
 
     def has_import(self, module: str) -> Expect:
         """The text imports ``module``."""
@@ -141,7 +140,7 @@ class Expect:
 
     def valid_syntax(self, language: str | None = None) -> Expect:
         """Every code block (of ``language`` when given) parses, and there is one."""
-        return self.check("valid_syntax", **_given(language=_or_unset(language)))
+        return self.check("valid_syntax", **_given(language=language))
 
     def min_length(self, chars: int) -> Expect:
         """The answer has at least ``chars`` characters, without its metadata block."""
@@ -165,11 +164,11 @@ class Expect:
 
     def equals(self, value: Any, *, path: str | None = None, source: Source | None = None) -> Expect:
         """The text (for a text) or the JSON of the response is exactly ``value``."""
-        return self.check("equals", value=value, **_given(path=_or_unset(path), source=_or_unset(source)))
+        return self.check("equals", value=value, **_given(path=path, source=source))
 
     def is_error(self, contains: str | None = None) -> Expect:
         """The tool reports an error, with ``contains`` in its text when given."""
-        return self.check("is_error", **_given(contains=_or_unset(contains)))
+        return self.check("is_error", **_given(contains=contains))
 
     def not_error(self) -> Expect:
         """The tool reports no error."""
@@ -188,23 +187,19 @@ class Expect:
     ) -> Expect:
         """The JSON of the response is valid against ``schema``, or the tool's own output schema."""
         given = _given(
-            schema=UNSET if schema is None else dict(schema),
-            output_schema=output_schema or UNSET,
-            source=_or_unset(source),
+            schema=None if schema is None else dict(schema),
+            output_schema=output_schema or None,
+            source=source,
         )
         return self.check("matches_schema", **given)
 
     def min_results(self, count: int, *, path: str | None = None, source: Source | None = None) -> Expect:
         """The response lists ``count`` results or more."""
-        return self.check(
-            "min_results", count=count, **_given(path=_or_unset(path), source=_or_unset(source))
-        )
+        return self.check("min_results", count=count, **_given(path=path, source=source))
 
     def max_results(self, count: int, *, path: str | None = None, source: Source | None = None) -> Expect:
         """The response lists ``count`` results or fewer."""
-        return self.check(
-            "max_results", count=count, **_given(path=_or_unset(path), source=_or_unset(source))
-        )
+        return self.check("max_results", count=count, **_given(path=path, source=source))
 
     def max_latency_ms(self, ms: float) -> Expect:
         """The answer came within ``ms`` milliseconds."""
@@ -243,9 +238,5 @@ class Negated(Expect):
         return self._positive.rule({"type": "not", "check": rule})
 
 
-def _or_unset(value: Any) -> Any:
-    return UNSET if value is None else value
-
-
 def _given(**parameters: Any) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if value is not UNSET}
+    return {name: value for name, value in parameters.items() if value is not None}

@@ -19,18 +19,16 @@ SAY_NOTHING_OF_CONTENT = frozenset({"not_error", "max_latency_ms", "max_results"
 EMPTY_JSON = re.compile(r'\[\s*\]|\{\s*\}|"\s*"|null')
 
 
-def allows_error(checks: Iterable[ParsedCheck]) -> bool:
-    """Whether some check expects a tool error: ``is_error``, or a negated ``not_error``, at any depth."""
-    return any(_allows(check, wanted=True) for check in checks)
+def allows_error(checks: Iterable[ParsedCheck], *, wanted: bool = True) -> bool:
+    """Whether some check expects a tool error: ``is_error``, or a negated ``not_error``, at any depth.
 
-
-def _allows(check: ParsedCheck, wanted: bool) -> bool:
-    if check.name == "is_error":
-        return wanted
-    if check.name == "not_error":
-        return not wanted
-    inner = wanted if check.name != "not" else not wanted
-    return any(_allows(child, inner) for child in check.children)
+    Where an error is not ``wanted``, the checks are inside a negation.
+    """
+    name = "is_error" if wanted else "not_error"
+    return any(
+        check.name == name or allows_error(check.children, wanted=wanted != (check.name == "not"))
+        for check in checks
+    )
 
 
 def asks_for_error(check: ParsedCheck, response: Response, *, wanted: bool = True) -> bool:

@@ -123,7 +123,7 @@ def _check(type_name: str, key: str, judge: Callable[[str, Response], Verdict], 
 
 def _not_empty(key: str, text: str) -> str:
     if not text:
-        raise CheckSpecError([SpecProblem((key,), "expected text that is not empty, found ''")])
+        raise CheckSpecError([SpecProblem((key,), 'expected a text that is not empty, found ""')])
     return text
 
 
