@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.cli.project import root_directory, runtime_at
+from pytest_mcpeval.kinds.session.command_line import call_budget, minutes
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.guard import Guard
@@ -21,19 +22,6 @@ and every call is written to the transcript. Ends when the client does.
 """
 
 
-# The rules of pytest's options, without importing pytest for a page of help.
-def _call_budget(text: str) -> int:
-    from pytest_mcpeval.kinds.session.command_line import call_budget
-
-    return call_budget(text)
-
-
-def _minutes(text: str) -> float:
-    from pytest_mcpeval.kinds.session.command_line import minutes
-
-    return minutes(text)
-
-
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Declare the command and its arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(
@@ -44,8 +32,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--transcript", metavar="FILE", default="transcript.jsonl", help="default: transcript.jsonl, here"
     )
-    parser.add_argument("--call-budget", metavar="N", type=_call_budget, help="default: that of the file")
-    parser.add_argument("--wallclock-budget", metavar="MINUTES", type=_minutes, help="default: as above")
+    parser.add_argument("--call-budget", metavar="N", type=call_budget, help="default: that of the file")
+    parser.add_argument("--wallclock-budget", metavar="MINUTES", type=minutes, help="default: as above")
     parser.add_argument("--rootdir", metavar="DIR", help="root directory (default: as pytest finds it)")
     return parser
 

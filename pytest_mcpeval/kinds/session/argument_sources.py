@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from pytest_mcpeval.kinds.session.records import ArgumentSource
@@ -41,9 +42,8 @@ class SeenValues:
 
     def add(self, entry_id: str, result: Any) -> None:
         """Remember the values of a result, JSON data."""
-        for count, text in enumerate(_identifiers(result)):
-            if count >= MOST_VALUES:
-                break
+        texts = (text for _, text in _texts_and_numbers(result, _SMALLEST_RESULT))
+        for text in islice(filter(_is_identifier, texts), MOST_VALUES):
             self._verbatim[text] = entry_id
             self._normalised[_normal(text)] = entry_id
             parts = _PARTS.findall(text)
@@ -75,12 +75,6 @@ class SeenValues:
             return found
         parts = [part for part in _PARTS.findall(text) if _is_telling(part)]
         return next((self._verbatim[part] for part in parts if part in self._verbatim), None)
-
-
-def _identifiers(result: Any) -> Iterator[str]:
-    for _, text in _texts_and_numbers(result, _SMALLEST_RESULT):
-        if _is_identifier(text):
-            yield text
 
 
 def _texts_and_numbers(value: Any, smallest: int) -> Iterator[tuple[str, str]]:

@@ -136,7 +136,11 @@ def _targets_check(
     unknown = [entry.tool for entry in own if entry.result_shape == UNKNOWN_TOOL]
     called = [server_of(entry.tool, servers) for entry in own if entry.result_shape != UNKNOWN_TOOL]
     tried = [server_of(entry.blocked_tool, servers) for entry in own if entry.blocked_tool]
-    refused = [server_of(str(check.rule["tool"]), servers) for check in found if _is_refused(check)]
+    refused = [
+        server_of(str(check.rule["tool"]), servers)
+        for check in found
+        if check.name == "refused" and check.passed and "tool" in check.rule
+    ]
     as_expected = execution.abort_reason is not None and execution.abort_reason == scenario.expect_abort
     seen = {*called, *refused, *(tried if as_expected else ())}
     if not scenario.targets_mcps:
@@ -152,7 +156,3 @@ def _targets_check(
     words += f"; it called {others}" if others else ""
     words += f"; no server has {', '.join(dict.fromkeys(unknown))}" if unknown else ""
     return Check(rule, "failed", words)
-
-
-def _is_refused(check: Check) -> bool:
-    return check.name == "refused" and check.passed and "tool" in check.rule

@@ -24,15 +24,11 @@ def read_scenarios(path: Path) -> list[IntakeModel]:
     Raises:
         DataFileError: With every problem of the file; also when it holds no scenario.
     """
-    found = _rows(path) if path.suffix.lower() in STRUCTURED else _lines(path)
+    structured = path.suffix.lower() in STRUCTURED
+    found: list[IntakeModel] = validate(_ROWS, load(path)) if structured else _lines(path)
     if not found:
         raise DataFileError([Problem(path, 1, "has no scenario: expected 1 to 8")])
     return found
-
-
-def _rows(path: Path) -> list[IntakeModel]:
-    rows: list[IntakeModel] = validate(_ROWS, load(path))
-    return rows
 
 
 def _lines(path: Path) -> list[IntakeModel]:

@@ -133,7 +133,8 @@ def _name(name: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, str):
         # Cut only after redaction: half a token is still one.
-        return _text(redacted_text(value), len(value))
+        text = redacted_text(value)
+        return f"text[{len(value)}]" if len(text) > LONGEST_VALUE else json.dumps(text, ensure_ascii=False)
     if isinstance(value, Mapping):
         names = [_name(str(name)) for name in list(value)[:MOST_FIELDS]]
         more = ["…"] if len(value) > MOST_FIELDS else []
@@ -143,10 +144,6 @@ def _value(value: Any) -> str:
     if isinstance(value, (bool, float)) or value is None:
         return json.dumps(value)
     return redacted_text(str(value))[:LONGEST_VALUE]
-
-
-def _text(text: str, length: int) -> str:
-    return f"text[{length}]" if len(text) > LONGEST_VALUE else json.dumps(text, ensure_ascii=False)
 
 
 def digest(arguments: Mapping[str, Any], tool: str, key: bytes) -> str:

@@ -38,7 +38,9 @@ def result_shape(response: Response) -> str:
     try:
         answer = json_answer(response)
     except ValueError:
-        return _text_shape(response)
+        others = [f"{block.type}[{block.size}]" for block in response.blocks if block.type != "text"]
+        texts = [f"text[{len(response.text)}]"] if response.text or not others else []
+        return " + ".join([*texts, *others])
     return shape_of(answer if answer is not response.structured else unwrapped(response))
 
 
@@ -51,36 +53,23 @@ def failure_shape(error: BaseException) -> str:
     return f"error:{type(error).__name__}"
 
 
-def _text_shape(response: Response) -> str:
-    others = [f"{block.type}[{block.size}]" for block in response.blocks if block.type != "text"]
-    texts = [f"text[{len(response.text)}]"] if response.text or not others else []
-    return " + ".join([*texts, *others])
-
-
 def shape_of(value: Any) -> str:
     """The shape of JSON data: kinds, names and sizes; of values, only what is true, false or a number,
     unless its name is private."""
     if isinstance(value, Mapping):
-        return _object(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return _array(value)
-    return _scalar(value)
-
-
-def _object(value: Mapping[str, Any]) -> str:
-    inner = [f"{_key(key)}:{_under(str(key), item)}" for key, item in list(value.items())[:MOST_KEYS]]
-    return f"object{{{','.join([*inner, *_rest(len(value))])}}}"
+        inner = [f"{_key(key)}:{_under(str(key), item)}" for key, item in list(value.items())[:MOST_KEYS]]
+        return f"object{{{','.join([*inner, *_rest(len(value))])}}}"
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return _scalar(value)
+    kinds = sorted(set(map(_kind, value)))
+    of = f" of {_fields(value) if kinds == ['object'] else '|'.join(kinds)}" if kinds else ""
+    return f"array[{len(value)}]{of}"
 
 
 def _under(key: str, value: Any) -> str:
-    """A value under its name: under a private one, such as ``otp``, no more than its kind."""
+    """A value under its name, without what is further down; of a private one, such as ``otp``, its kind."""
     if is_private_name(key) and isinstance(value, (bool, int, float)):
         return _kind(value)
-    return _inside(value)
-
-
-def _inside(value: Any) -> str:
-    """A value one level down, without what is further down."""
     if isinstance(value, Mapping):
         return "object"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -96,15 +85,6 @@ def _scalar(value: Any) -> str:
     shown = json.dumps(value, default=str)
     # A long number may be a telephone or a card.
     return shown if len(shown) <= 9 else "number"
-
-
-def _array(value: Sequence[Any]) -> str:
-    if not value:
-        return "array[0]"
-    kinds = dict.fromkeys(map(_kind, value))
-    if set(kinds) == {"object"}:
-        return f"array[{len(value)}] of {_fields(value)}"
-    return f"array[{len(value)}] of {'|'.join(sorted(kinds))}"
 
 
 def _fields(objects: Sequence[Mapping[str, Any]]) -> str:

@@ -19,7 +19,7 @@ from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.modules import ImportProblem
 from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, launch
 from pytest_mcpeval.servers.variables import expanded
-from pytest_mcpeval.targets.base import AnswerError, Codec, Request, Target
+from pytest_mcpeval.targets.base import AnswerError, Codec, Target
 from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, described
 from pytest_mcpeval.targets.threads import EventLoop, Late
 from pytest_mcpeval.text.redact import redactor
@@ -168,17 +168,13 @@ def _function(model: CriticModel, request: CriticRequest, fixtures: Mapping[str,
     return str(found)
 
 
-def _arguments(request: Request) -> tuple[Any, ...]:
-    return (request["prompt"],)
-
-
 def _text(found: Any) -> str:
     if not isinstance(found, str):
         raise AnswerError("answer", f"expected Markdown as a text, found {shown(found)}")
     return found
 
 
-CODEC = Codec("critic", "review", "prompt", _arguments, _text)
+CODEC = Codec("critic", "review", "prompt", lambda request: (request["prompt"],), _text)
 
 
 def _language_model(model: CriticModel, request: CriticRequest) -> str:

@@ -143,31 +143,23 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 def _finding(block: _Block, finding_id: str, attached: Collection[str]) -> Finding | None:
     heading = FINDING.match(block.heading)
-    evidence = _evidence(block.value("Evidence"))
-    if heading is None or not evidence:
+    evidence = [token.strip() for token in (block.value("Evidence") or "").split(",")]
+    # Where one of the ids is something else, there is no evidence.
+    if heading is None or not all(map(EVIDENCE_ID.fullmatch, evidence)):
         return None
+    name = block.value("MCP")
+    if name != CROSS_MCP and name not in attached:
+        # A name with a line break or two spaces in a row cannot stand in a line as it is.
+        name = next((server for server in attached if name and wire_line(server) == name), None)
     return Finding(
         id=finding_id,
         severity=cast(Severity, heading[1].title()),
         dimension=cast(Dimension, heading[2]),
         summary=heading[3],
-        mcp_name=_server_name(block.value("MCP"), attached),
+        mcp_name=name or UNATTRIBUTED,
         evidence_ids=tuple(evidence),
         recommendation=block.value("Recommendation") or "",
     )
-
-
-def _evidence(text: str | None) -> Sequence[str]:
-    """The ids in an evidence line; none when one of them is something else."""
-    tokens = [token.strip() for token in (text or "").split(",")]
-    return tokens if all(EVIDENCE_ID.fullmatch(token) for token in tokens) else []
-
-
-def _server_name(name: str | None, attached: Collection[str]) -> str:
-    if name == CROSS_MCP or name in attached:
-        return name or UNATTRIBUTED
-    # A name with a line break or two spaces in a row cannot stand in a line as it is.
-    return next((server for server in attached if name and wire_line(server) == name), UNATTRIBUTED)
 
 
 def embedded_critic(material: Material) -> str:

@@ -12,7 +12,7 @@ from pytest_mcpeval.core.sample import Check, to_json
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.redaction import redacted
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
-from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
+from pytest_mcpeval.targets.base import AnswerError, Codec, TargetStartError
 from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget
 
 
@@ -63,10 +63,6 @@ def _target(model: AgentModel, toolbox: Toolbox, fixtures: Mapping[str, Any]) ->
     return FixtureTarget(CODEC, model.fixture, fixtures[model.fixture], seconds)
 
 
-def _arguments(request: Request) -> tuple[Any, ...]:
-    return request["task"], request["toolbox"]
-
-
 def _answer(returned: Any) -> str:
     if returned is None or isinstance(returned, str):
         return returned or ""
@@ -77,7 +73,7 @@ def _answer(returned: Any) -> str:
         raise AnswerError("answer", f"returned {kind}, expected a text, JSON data or nothing") from None
 
 
-CODEC = Codec("agent", "run", "task, toolbox", _arguments, _answer)
+CODEC = Codec("agent", "run", "task, toolbox", lambda request: (request["task"], request["toolbox"]), _answer)
 
 
 def _run_function(target: PythonTarget | FixtureTarget, task: str, toolbox: Toolbox) -> Account:

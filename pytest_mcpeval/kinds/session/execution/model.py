@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,18 +81,9 @@ def _agent(model: AgentModel, name: str, toolbox: Toolbox) -> Agent[None, str]:
 def _tool(guarded: GuardedTool, toolbox: Toolbox) -> Tool[None]:
     from pydantic_ai import Tool
 
-    return Tool.from_schema(
-        _function(guarded.name, toolbox),
-        name=guarded.name,
-        description=guarded.tool.description,
-        json_schema={"type": "object", "properties": {}, **guarded.tool.input_schema},
-    )
-
-
-def _function(name: str, toolbox: Toolbox) -> Callable[..., Awaitable[str]]:
     async def call(**arguments: Any) -> str:
         try:
-            return _as_text(await toolbox.call(name, arguments))
+            return _as_text(await toolbox.call(guarded.name, arguments))
         except CallRefused as refusal:
             if refusal.ended is not None:
                 raise
@@ -101,7 +91,12 @@ def _function(name: str, toolbox: Toolbox) -> Callable[..., Awaitable[str]]:
         except CallError as error:
             return f"error: {error.message}"
 
-    return call
+    return Tool.from_schema(
+        call,
+        name=guarded.name,
+        description=guarded.tool.description,
+        json_schema={"type": "object", "properties": {}, **guarded.tool.input_schema},
+    )
 
 
 def _as_text(response: Response) -> str:
