@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.browser.errors import BrowserError
+    from pytest_mcpeval.browser.directive import BrowserError
     from pytest_mcpeval.core.charts import Bar, Bars, Curve, Matrix
     from pytest_mcpeval.core.declaration import ReportFile
     from pytest_mcpeval.core.evaluation import Evaluation, SuiteResult
@@ -115,7 +115,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "browser.errors": ("BrowserError",),
+    "browser.directive": ("BrowserError",),
     "core.charts": ("Bar", "Bars", "Curve", "Matrix"),
     "core.declaration": ("ReportFile",),
     "core.evaluation": ("Evaluation", "SuiteResult"),

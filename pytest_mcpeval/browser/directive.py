@@ -151,6 +151,10 @@ class CaptureResult:
     final_url: str | None = None
 
 
+class BrowserError(Exception):
+    """No browser or driver can be used. The text is for people: what was tried, and what to install."""
+
+
 class Driver(Protocol):
     """Visits pages. One belongs to a process; it leases a slot for each visit and starts browsers lazily."""
 

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pytest_mcpeval.browser.directive import DriverOptions
-from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.directive import BrowserError, DriverOptions
 
 NAMES = (
     "chromium",

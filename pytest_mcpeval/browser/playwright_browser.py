@@ -21,8 +21,7 @@ from pytest_mcpeval.browser.control import (
     launch_words,
     words_of,
 )
-from pytest_mcpeval.browser.directive import Directive, DriverOptions, PageAction
-from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.directive import BrowserError, Directive, DriverOptions, PageAction
 from pytest_mcpeval.browser.finding import find_browser, is_headed
 from pytest_mcpeval.browser.login import Authorization, authorization_of, redacted_archive, storage_state_of
 

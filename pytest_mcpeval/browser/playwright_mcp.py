@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.browser.artifacts import write_private
 from pytest_mcpeval.browser.control import ACTION_MS, PageError
-from pytest_mcpeval.browser.directive import Directive, DriverOptions
-from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.directive import BrowserError, Directive, DriverOptions
 from pytest_mcpeval.browser.finding import find_browser, is_headed
 from pytest_mcpeval.browser.login import authorization_of, storage_state_of
 from pytest_mcpeval.browser.playwright_mcp_page import McpPage, Tools

@@ -7,14 +7,23 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from typing import Literal
 
 from pytest_mcpeval.browser.artifacts import write_private
 from pytest_mcpeval.browser.control import Browser, PageControl, PageError
-from pytest_mcpeval.browser.directive import CaptureResult, Directive, StepError
-from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.directive import (
+    BrowserError,
+    CaptureResult,
+    Directive,
+    Driver,
+    DriverOptions,
+    StepError,
+)
 from pytest_mcpeval.browser.procedure import Progress, visit
-from pytest_mcpeval.browser.slots import SlotPool
+from pytest_mcpeval.browser.slots import SlotPool, pool_of_process
 from pytest_mcpeval.servers.interruptible import result_of
+
+DriverName = Literal["playwright", "playwright-mcp"]
 
 SLICE_MS = 250
 INTERRUPTED = "the visit was interrupted"
@@ -105,6 +114,24 @@ class PoolDriver:
         self._stopping.set()
         self._thread.submit(self._browser.close).result()
         self._thread.shutdown()
+
+
+def make_driver(name: DriverName, options: DriverOptions) -> Driver:
+    """The driver of that name. Its browser starts with the first visit.
+
+    Raises:
+        BrowserError: Playwright, its MCP server or a browser is missing; the text says what to install.
+    """
+    browser: Browser
+    if name == "playwright-mcp":
+        from pytest_mcpeval.browser.playwright_mcp import PlaywrightMcpBrowser
+
+        browser = PlaywrightMcpBrowser(options)
+    else:
+        from pytest_mcpeval.browser.playwright_browser import PlaywrightBrowser
+
+        browser = PlaywrightBrowser(options)
+    return PoolDriver(browser, pool_of_process(options.pool_size, options.lock_directory))
 
 
 def keep_failure(page: PageControl, directive: Directive) -> None:

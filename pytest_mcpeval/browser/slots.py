@@ -11,16 +11,18 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pytest_mcpeval.browser.announcing import announce
-from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.directive import BrowserError
 
 POLL_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 900.0
+
+# Where people read: pytest captures what is written, and workers have no terminal.
+_descriptors: list[int] = []
 
 
 @dataclass(frozen=True)
@@ -148,3 +150,28 @@ def _try_lock(path: Path) -> int | None:
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, str(os.getpid()).encode(), 0)
     return descriptor
+
+
+def keep_standard_error() -> Callable[[], None]:
+    """Keep this process's standard error as it is now, before it is captured; call the result to let go.
+
+    Workers share that of their controller.
+    """
+    try:
+        kept = os.dup(2)
+    except OSError:
+        return lambda: None
+    _descriptors.append(kept)
+
+    def let_go() -> None:
+        _descriptors.remove(kept)
+        os.close(kept)
+
+    return let_go
+
+
+def announce(line: str) -> None:
+    """Write a line of its own to standard error at once."""
+    if _descriptors:
+        with suppress(OSError):
+            os.write(_descriptors[-1], f"\n{line}\n".encode(errors="replace"))

@@ -71,9 +71,9 @@ def run(options: argparse.Namespace) -> int:
 def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
     from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.agent.captures import note_fetched, read_capture
-    from pytest_mcpeval.kinds.agent.credentials import learn
     from pytest_mcpeval.kinds.agent.load import load_manifest
     from pytest_mcpeval.kinds.agent.observability.fetching import TraceQuery, fetch
+    from pytest_mcpeval.kinds.agent.preparing import learn
     from pytest_mcpeval.kinds.agent.urls import filled
 
     manifest = load_manifest(Path(options.manifest))

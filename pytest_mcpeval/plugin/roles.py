@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from pytest_mcpeval.browser.announcing import keep_standard_error
+from pytest_mcpeval.browser.slots import keep_standard_error
 from pytest_mcpeval.config.settings import DECIDED, settings_from
 from pytest_mcpeval.core.judging import told
 from pytest_mcpeval.kinds import Kinds

@@ -16,12 +16,12 @@ from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder, make_private
 from pytest_mcpeval.browser.directive import (
     DEFAULT_MAX_DOM_BYTES,
     ActionName,
+    BrowserError,
     CaptureResult,
     Directive,
     PageAction,
     ResponseReady,
 )
-from pytest_mcpeval.browser.errors import BrowserError
 from pytest_mcpeval.browser.login import storage_state_problem
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.captures import capture_of, write_capture
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
     from pytest_mcpeval.browser.directive import Driver
-    from pytest_mcpeval.browser.making import DriverName
+    from pytest_mcpeval.browser.pool_driver import DriverName
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.agent.captured import Captured
     from pytest_mcpeval.kinds.agent.evidence import Generation, RoutingDecision, ToolCall
     from pytest_mcpeval.kinds.agent.load import AgentSuite
-    from pytest_mcpeval.kinds.agent.run import Places
+    from pytest_mcpeval.kinds.agent.preparing import Places
     from pytest_mcpeval.kinds.agent.schema import VisitModel
 
 PYTHON_RUNS = "_python-tests"
@@ -189,8 +189,7 @@ class CaptureAgent:
     def _places(self, suite: AgentSuite, url: str | None) -> Places:
         """What the fixtures of a manifest say, and the URL of the test, which goes before theirs."""
         from pytest_mcpeval.kinds.agent.load import fixtures_of
-        from pytest_mcpeval.kinds.agent.preparing import places_of
-        from pytest_mcpeval.kinds.agent.run import Places
+        from pytest_mcpeval.kinds.agent.preparing import Places, places_of
         from pytest_mcpeval.kinds.agent.urls import page_url
 
         found = places_of(suite, {name: self._fixture(suite, name) for name in fixtures_of(suite.settings)})
@@ -308,7 +307,7 @@ def driver_of(context: RunContext, name: DriverName = "playwright") -> Driver:
     Raises:
         BrowserError: It cannot be used.
     """
-    from pytest_mcpeval.browser.making import make_driver
+    from pytest_mcpeval.browser.pool_driver import make_driver
 
     options = context.options("agent").driver
     return context.target(("agent", name), lambda: make_driver(name, options))

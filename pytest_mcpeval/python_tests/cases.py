@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import pytest
 
-from pytest_mcpeval.browser.errors import BrowserError
+from pytest_mcpeval.browser.directive import BrowserError
 from pytest_mcpeval.core.kind import InvalidTest, TargetError
 from pytest_mcpeval.core.sample import Check, CheckStatus, Outcome, Sample
 from pytest_mcpeval.core.sample_store import Selection

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent import evidence
-from pytest_mcpeval.kinds.agent.observability import retrying
+from pytest_mcpeval.kinds.agent.observability import query_client
 from pytest_mcpeval.kinds.agent.observability.fetching import (
     FetchResult,
     ObservabilityError,
@@ -29,7 +29,7 @@ Answer = Callable[[Request], Reply]
 
 @pytest.fixture(autouse=True)
 def _prepared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(query_client, "FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setenv("LF_PUBLIC", "pk-lf-1")
     monkeypatch.setenv("LF_SECRET", "sk-lf-very-secret")
 

@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent import evidence
-from pytest_mcpeval.kinds.agent.observability import fetching, retrying, tempo
+from pytest_mcpeval.kinds.agent.observability import fetching, query_client, tempo
 from pytest_mcpeval.kinds.agent.observability.fetching import (
     FetchResult,
     ObservabilityError,
@@ -31,7 +31,7 @@ Answer = Callable[[Request], Reply]
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(query_client, "FIRST_PAUSE_SECONDS", 0.001)
 
 
 @pytest.fixture

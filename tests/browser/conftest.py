@@ -12,7 +12,7 @@ import pytest
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
 from pytest_mcpeval.browser.directive import CaptureResult, Directive, Driver, DriverOptions, Interaction
-from pytest_mcpeval.browser.making import DriverName, make_driver
+from pytest_mcpeval.browser.pool_driver import DriverName, make_driver
 from tests.browser.pages import Site, serve
 
 NPM_PROGRAMS = Path(__file__).parents[2] / "examples" / "npm_servers" / "node_modules" / ".bin"

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_mcpeval.browser.directive import BrowserError, Driver
+from pytest_mcpeval.browser.finding import header
+from pytest_mcpeval.browser.pool_driver import make_driver
 from pytest_mcpeval.core.gate import GateResult
 from pytest_mcpeval.core.kind import Case, Kind, Place, Suite, TargetError
 from pytest_mcpeval.core.sample import TEARDOWN_FAILED, Sample
-from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.kinds.agent import gates, metrics
 from pytest_mcpeval.kinds.agent.declaration import AgentDeclaration
+from pytest_mcpeval.kinds.agent.explain import explain
+from pytest_mcpeval.kinds.agent.finalize import write_agent_files
 from pytest_mcpeval.kinds.agent.folders import baseline_folder, captured_folder, left_unscored, run_folder
 from pytest_mcpeval.kinds.agent.load import AgentSuite, load_suite, taken_name
-from pytest_mcpeval.kinds.agent.preparing import places_of, require_credentials
+from pytest_mcpeval.kinds.agent.preparing import learn, places_of, require_credentials
+from pytest_mcpeval.kinds.agent.run import Visit, drive, revisit, score
+from pytest_mcpeval.kinds.agent.sampling import captured_sample, sample_of
 from pytest_mcpeval.kinds.agent.schema import AgentCase
+from pytest_mcpeval.kinds.agent.scoring import AgentScore, ScoreFileError, read_score, write_score
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
+from pytest_mcpeval.kinds.agent.tables import comparison_tables, tables
+from pytest_mcpeval.kinds.agent.transitions import transitions
 from pytest_mcpeval.loading import DataFileError, Problem
 from pytest_mcpeval.loading.messages import counted
 from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.browser.directive import Driver
     from pytest_mcpeval.core.run_context import RunContext
-    from pytest_mcpeval.kinds.agent.run import Visit
     from pytest_mcpeval.loading import Document
 
 Agent = Suite[AgentCase]
@@ -37,6 +44,10 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
     settings_model = AgentSettings
     asks_once = True
     uses_servers = False
+    measure = staticmethod(metrics.measure)
+    measure_run = staticmethod(metrics.measure_run)
+    tables = staticmethod(tables)
+    comparison_tables = staticmethod(comparison_tables)
 
     def __init__(self) -> None:
         self._files: dict[str, Path] = {}
@@ -67,9 +78,6 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
         self._driver(agent, context)
 
     def _driver(self, suite: AgentSuite, context: RunContext) -> Driver:
-        from pytest_mcpeval.browser.errors import BrowserError
-        from pytest_mcpeval.browser.making import make_driver
-
         name = suite.settings.driver
         try:
             return context.target((self.name, name), lambda: make_driver(name, suite.options.driver))
@@ -78,9 +86,6 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
 
     def ask(self, suite: Agent, case: AgentItem, context: RunContext) -> Visit:
         """Drive the case, or take what was captured of it before."""
-        from pytest_mcpeval.browser.errors import BrowserError
-        from pytest_mcpeval.kinds.agent.run import drive, revisit
-
         agent = _agent(suite)
         if agent.options.mode == "score_only":
             return revisit(agent, case.spec)
@@ -95,11 +100,6 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
 
     def judge(self, suite: Agent, case: AgentItem, answers: Visit, context: RunContext) -> Sample:
         """Score what was captured, and leave the score beside it."""
-        from pytest_mcpeval.kinds.agent.credentials import learn
-        from pytest_mcpeval.kinds.agent.run import score
-        from pytest_mcpeval.kinds.agent.sampling import captured_sample, sample_of
-        from pytest_mcpeval.kinds.agent.scoring import write_score
-
         agent = _agent(suite)
         learn(agent.manifest)
         if agent.options.mode == "capture_only":
@@ -113,17 +113,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
 
     def explain(self, suite: Agent, case: AgentItem, sample: Sample) -> str:
         """Every assertion with its evidence, or with what to do about evidence that is missing."""
-        from pytest_mcpeval.kinds.agent.explain import explain
-
         return explain(_agent(suite), case, sample)
-
-    def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """Totals of cases and assertions."""
-        return metrics.measure(samples)
-
-    def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """Times, costs, and all outcomes with their evidence."""
-        return metrics.measure_run(samples)
 
     def gate_names(self, suite: Agent) -> list[str]:
         """The gates in the suite's settings, and the comparison with an earlier run."""
@@ -142,9 +132,6 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
 
     def compare(self, suite: Agent, samples: Sequence[Sample]) -> dict[str, Any]:
         """What became of every assertion since an earlier run; empty without one."""
-        from pytest_mcpeval.kinds.agent.scoring import AgentScore, ScoreFileError, read_score
-        from pytest_mcpeval.kinds.agent.transitions import transitions
-
         try:
             folder = baseline_folder(_agent(suite))
             if folder is None:
@@ -167,21 +154,19 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
         once = "; each case is captured once, whatever --mcpeval-runs says" if options.runs else ""
         if options.mode == "score_only":
             return f"agents: scored as captured in {', '.join(map(str, options.score_only))}{once}"
-        from pytest_mcpeval.browser.finding import header
-
         return f"{header(options.driver)}{once}"
 
     def finalize(
         self, suite: Agent, samples: Sequence[Sample], *, others_failed: Sequence[str] = ()
     ) -> list[str]:
         """Write the score and the report of the agent into the folder of its run."""
-        from pytest_mcpeval.kinds.agent.credentials import learn
-        from pytest_mcpeval.kinds.agent.finalize import write_agent_files
-
         agent = _agent(suite)
         captured = [sample for sample in samples if "case_dir" in sample.run]
         if not captured:
-            return [*_left(agent)]
+            # Captures of which no process could tell before the session was ended.
+            if agent.options.mode == "score_only" or not run_folder(agent).path.is_dir():
+                return []
+            return [left_unscored(agent, run_folder(agent))]
         folder = run_folder(agent)
         if agent.options.mode == "capture_only":
             return [f"captured {len(captured)} cases of {agent.manifest.name} into {folder.path}"]
@@ -199,25 +184,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
             others_failed=[*torn_down, *others_failed],
         )
 
-    def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
-        """Cases and assertions over all agents."""
-        from pytest_mcpeval.kinds.agent.tables import tables
-
-        return tables(samples)
-
-    def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-        """What changed since the earlier runs."""
-        from pytest_mcpeval.kinds.agent.tables import comparison_tables
-
-        return comparison_tables(compared)
-
 
 def _agent(suite: Agent) -> AgentSuite:
     assert isinstance(suite, AgentSuite)
     return suite
-
-
-def _left(suite: AgentSuite) -> Iterator[str]:
-    """Where captures lie of which no process could tell before the session was ended."""
-    if suite.options.mode != "score_only" and run_folder(suite).path.is_dir():
-        yield left_unscored(suite, run_folder(suite))

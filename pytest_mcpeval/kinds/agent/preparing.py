@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth
-from pytest_mcpeval.browser.login import storage_state_problem
+from pytest_mcpeval.browser.login import learn_credentials, learn_password, storage_state_problem
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.load import AgentSuite
-from pytest_mcpeval.kinds.agent.run import Places
-from pytest_mcpeval.kinds.agent.schema import LangfuseSource, Manifest
+from pytest_mcpeval.kinds.agent.schema import LangfuseSource, Manifest, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import page_url
+from pytest_mcpeval.servers.definitions import is_secret_name
+from pytest_mcpeval.text.redact import redactor
 
 PLACES = ("url", "langfuse", "otel", "phoenix")
 
 
-def variables(manifest: Manifest) -> list[str]:
+@dataclass(frozen=True)
+class Places:
+    """Where things really are: URLs by ``url``, ``langfuse``, ``otel`` and ``phoenix``; who is logged in."""
+
+    urls: Mapping[str, str]
+    storage_state: str | Mapping[str, Any] | None = None
+
+
+def variables(manifest: Manifest) -> Iterator[str]:
     """The environment variables that hold a manifest's credentials."""
-    return list(_variables(manifest))
-
-
-def _variables(manifest: Manifest) -> Iterator[str]:
     auth, backend = manifest.access.auth, manifest.observability.backend
     if isinstance(auth, BearerAuth):
         yield auth.token_env
@@ -33,6 +39,36 @@ def _variables(manifest: Manifest) -> Iterator[str]:
         yield from (backend.public_key_env, backend.secret_key_env)
     elif backend is not None and backend.headers_env is not None:
         yield backend.headers_env
+
+
+def learn(manifest: Manifest) -> None:
+    """From now on, no output shows the secret values of a manifest, as they are or as they are sent."""
+    learn_credentials(manifest.access.auth)
+    if manifest.observability.backend is not None:
+        _learn_backend(manifest.observability.backend)
+
+
+def _learn_backend(backend: TraceBackend) -> None:
+    if isinstance(backend, LangfuseSource):
+        public = os.environ.get(backend.public_key_env, "")
+        redactor.learn(backend.public_key_env, public)
+        learn_password(backend.secret_key_env, public)
+    elif backend.headers_env is not None:
+        given = os.environ.get(backend.headers_env, "")
+        redactor.learn(backend.headers_env, given)
+        for value in _secret_headers(given, backend.headers_env):
+            redactor.learn(backend.headers_env, value)
+
+
+def _secret_headers(given: str, variable: str) -> list[str]:
+    """The values of headers that are secret; others, such as the name of a tenant, may be ordinary words."""
+    from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
+    from pytest_mcpeval.kinds.agent.observability.query_client import header_pairs
+
+    try:
+        return [value for name, value in header_pairs(given, variable).items() if is_secret_name(name)]
+    except ObservabilityError:
+        return []
 
 
 def require_credentials(suite: AgentSuite) -> None:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
 from pytest_mcpeval.browser.directive import Driver
 from pytest_mcpeval.core.kind import TargetError
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.captures import UNFINISHED, Capture, capture_of, read_capture, write_capture
-from pytest_mcpeval.kinds.agent.credentials import learn
 from pytest_mcpeval.kinds.agent.directives import directive_of, placeholders
 from pytest_mcpeval.kinds.agent.folders import captured_folder
 from pytest_mcpeval.kinds.agent.load import AgentSuite
+from pytest_mcpeval.kinds.agent.preparing import Places, learn
 from pytest_mcpeval.kinds.agent.schema import AgentCase, TraceBackend
 from pytest_mcpeval.kinds.agent.scoring import CaseScore, score_case
 from pytest_mcpeval.kinds.agent.urls import filled, with_origin
 from pytest_mcpeval.text.redact import redactor
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where things really are: URLs by ``url``, ``langfuse``, ``otel`` and ``phoenix``; who is logged in."""
-
-    urls: Mapping[str, str]
-    storage_state: str | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

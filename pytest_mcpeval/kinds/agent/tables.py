@@ -15,9 +15,9 @@ COLUMNS = ("passed", "failed", "inconclusive")
 SHOWN_TARGETS = 20
 
 
-def tables(suites: Mapping[str, Sequence[Sample]]) -> list[Table]:
+def tables(samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
     """One row for each agent, then its assertions over all agents, by kind and by target."""
-    kept = {key: counted(samples) for key, samples in suites.items() if counted(samples)}
+    kept = {key: counted(listed) for key, listed in samples.items() if counted(listed)}
     if not kept:
         return []
     everything = measure([sample for samples in kept.values() for sample in samples])

@@ -13,12 +13,13 @@ from pytest_mcpeval.kinds.agent.observability.observations import span_of_observ
 from pytest_mcpeval.kinds.agent.observability.query_client import (
     TIMEOUT_SECONDS,
     QueryClient,
+    UnavailableError,
     base_of,
     json_of,
     refusal,
+    retried,
     segment,
 )
-from pytest_mcpeval.kinds.agent.observability.retrying import UnavailableError, retried
 from pytest_mcpeval.kinds.agent.observability.spans import Span
 from pytest_mcpeval.kinds.agent.schema import LangfuseSource
 from pytest_mcpeval.servers.causes import plain_words

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
-from pytest_mcpeval.kinds.agent.observability.retrying import UnavailableError, retried
 from pytest_mcpeval.loading.messages import shortened
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.servers.json_paths import parse_json
@@ -18,11 +18,34 @@ from pytest_mcpeval.text.redact import redactor
 if TYPE_CHECKING:
     import httpx2
 
+ATTEMPTS = 4
+FIRST_PAUSE_SECONDS = 0.2
 TIMEOUT_SECONDS = 30.0
 _MOST_BYTES = 64 * 1024 * 1024
 
 JSON = "application/json"
+AnswerT = TypeVar("AnswerT")
 Parameters = Mapping[str, str | int | Sequence[str]]
+
+
+class UnavailableError(Exception):
+    """No answer, or one that may be another the next time. The text is for people."""
+
+
+def retried(ask: Callable[[], AnswerT]) -> AnswerT:
+    """The answer, asked for again after pauses that double: connection errors and 5xx may pass.
+
+    Raises:
+        ObservabilityError: There is none after several attempts.
+    """
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+        try:
+            return ask()
+        except UnavailableError as error:
+            last = error
+    raise ObservabilityError(f"{last} (tried {ATTEMPTS} times)") from None
 
 
 @dataclass(frozen=True)
