@@ -123,7 +123,7 @@ def checked(file: Path, runtime: Runtime) -> Checked:
         return Checked(problems=(Problem(Path(shown(file)), 0, str(error)),))
     if suite is None:
         return Checked(f"{shown(file)}: {'settings' if is_settings else 'read by other files'}")
-    kind, count = runtime.kind(suite.kind), len(suite.cases)
+    kind, count = runtime.kinds[suite.kind], len(suite.cases)
     try:
         kind.check_baseline(suite)
     except DataFileError as error:
@@ -136,8 +136,8 @@ def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:
     """Its own problems, and in full those of settings files it depends on."""
     own = [problem for problem in error.problems if problem.path.absolute() == file]
     others = list(dict.fromkeys(p.path.absolute() for p in error.problems if p.path.absolute() != file))
-    told = [problem for other in others for problem in _as_shown(_problems_of(other, error, runtime))]
-    return Checked(problems=(*_as_shown(own), *told), waits_for=others[0] if others else None)
+    of_others = [problem for other in others for problem in _as_shown(_problems_of(other, error, runtime))]
+    return Checked(problems=(*_as_shown(own), *of_others), waits_for=others[0] if others else None)
 
 
 def _problems_of(file: Path, found: DataFileError, runtime: Runtime) -> Iterable[Problem]:

@@ -115,8 +115,8 @@ def _shared_path(new: Mapping[str, NewBaseline]) -> str:
 
 def _written(new: NewBaseline) -> str:
     kept = write_baseline(new.path, new.suite, new.content)
-    told = f"; {', '.join(kept)} kept" if kept else ""
-    return f"blessed {new.name} ({len(new.content['cases'])} cases{told})"
+    others = f"; {', '.join(kept)} kept" if kept else ""
+    return f"blessed {new.name} ({len(new.content['cases'])} cases{others})"
 
 
 def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Feeling = Literal["good", "bad", "neutral"]
+Severity = Literal["good", "bad", "neutral"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Bar:
     name: str
     share: float
     words: str
-    feeling: Feeling = "neutral"
+    severity: Severity = "neutral"
     interval: tuple[float, float] | None = None
 
 

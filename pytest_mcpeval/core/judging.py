@@ -68,11 +68,13 @@ class Incidents:
             message = f"what belongs to the whole run cannot be read or written: {error}"
             self._messages.setdefault((suite, ARTIFACTS_GATE), []).append(_short(message, self._root))
         except BaseException as error:  # Outcomes of pytest are no `Exception`.
-            self._messages.setdefault((suite, JUDGING_GATE), []).append(_short(told(error), self._root))
+            self._messages.setdefault((suite, JUDGING_GATE), []).append(
+                _short(raised_where(error), self._root)
+            )
         return otherwise
 
 
-def told(error: BaseException) -> str:
+def raised_where(error: BaseException) -> str:
     """What was raised, and where: in the last two functions that were called."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
     places = ", which called ".join(f"{one.name} ({one.filename}:{one.lineno})" for one in frames[-2:])

@@ -46,7 +46,7 @@ class Suite(Generic[SpecT]):
     ``key`` is the path relative to the root directory with forward slashes. Up to ``concurrency`` calls are
     in flight at once, one item holds up to ``batch`` cases, and each case is asked ``runs`` times. The cases
     of a ``stateful`` suite build on each other: they run in order, in one process, and are repeated together.
-    ``warnings`` are told when it is collected. ``origin`` is ``path:line`` of the setting that names what is
+    ``warnings`` are shown when it is collected. ``origin`` is ``path:line`` of the setting that names what is
     evaluated, where there is one.
 
     Raises:
@@ -187,7 +187,7 @@ class Kind(KindDeclaration, Generic[SpecT]):
         """
 
     def collected(self, suite: Suite[SpecT]) -> None:
-        """Look, where cases become items, at what a file needs besides: modules that cannot be imported.
+        """Check, before cases become items, what a file needs besides, such as modules.
 
         Raises:
             DataFileError: With every problem.
@@ -249,7 +249,7 @@ class Kind(KindDeclaration, Generic[SpecT]):
         """
 
     def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The metrics of which the spread over runs is told: all of them."""
+        """The metrics whose spread over runs is shown: all of them."""
         return metrics
 
     def result_of(self, sample: Sample) -> object:
@@ -282,7 +282,7 @@ class Kind(KindDeclaration, Generic[SpecT]):
         return {}
 
     def totals(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What is told of all suites of the kind together: here, how many cases ended how."""
+        """What is counted over all suites of the kind together: here, how many cases ended how."""
         return {"total": len(samples), **Counter(sorted(sample.outcome for sample in samples))}
 
     def totals_of_run(self, samples: Sequence[Sample]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Table:
 
 
 def rating_of(rate: float) -> Rating:
-    """How a pass rate in percent is felt: good from 80, fair from 60."""
+    """The rating of a pass rate in percent: good from 80, fair from 60."""
     if rate >= 80:
         return "good"
     return "fair" if rate >= 60 else "bad"

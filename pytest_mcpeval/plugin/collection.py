@@ -189,7 +189,7 @@ class SuiteFile(pytest.Module):
             suite = self.runtime.suite(self.path)
             if suite is None:
                 return []
-            self.runtime.kind(suite.kind).collected(suite)
+            self.runtime.kinds[suite.kind].collected(suite)
         except DataFileError as error:
             raise self.CollectError(self.runtime.described(error)) from None
         except ServerConfigError as error:

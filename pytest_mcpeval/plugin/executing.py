@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.config.settings import Inconclusive
-from pytest_mcpeval.core.judging import asked_of, told
+from pytest_mcpeval.core.judging import asked_of, raised_where
 from pytest_mcpeval.core.kind import Case, Suite, TargetError
 from pytest_mcpeval.core.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, TEARDOWN_FAILED, Outcome, Sample, samples_to_json
@@ -103,7 +103,7 @@ class Executor:
         """The suites that a shard has a part of, and that cannot be divided."""
         for one in selections:
             suite = self.runtime.suite_at(one.path)
-            if suite is None or self.runtime.kind(one.kind).is_divisible(suite):
+            if suite is None or self.runtime.kinds[one.kind].is_divisible(suite):
                 continue
             if 0 < len(one.selected) < len(one.expected):
                 count = f"{len(one.selected)} of {len(one.expected)}"
@@ -186,7 +186,9 @@ class Executor:
         """Close every connection; one that cannot be closed takes no report with it."""
         for error in self.runtime.close():
             with suppress(Warning):  # Where warnings are errors.
-                warnings.warn(pytest.PytestWarning(visible(f"while closing: {told(error)}")), stacklevel=1)
+                warnings.warn(
+                    pytest.PytestWarning(visible(f"while closing: {raised_where(error)}")), stacklevel=1
+                )
 
 
 def _as_json(samples: list[Sample], report: pytest.TestReport) -> tuple[list[Sample], str]:
@@ -296,7 +298,7 @@ def _not_judged(
         outcome="skipped" if report.skipped and not hasattr(report, "wasxfail") else "error",
         message=_first_line(call) if _unknown_fixture(item, call, report) is None else report.longreprtext,
         traits=dict(case.traits),
-        measured=asked_of(item.runtime.kind(item.suite.kind), item.suite, case),
+        measured=asked_of(item.runtime.kinds[item.suite.kind], item.suite, case),
         cause=_cause(item, call),
     )
 

@@ -110,7 +110,7 @@ class CaseItem(pytest.Function):
     def _hide(self) -> None:
         """Let no target in this process read from the environment which case it is asked."""
         # Overwritten and not removed: pytest sets it anew in each phase, and fails when it is gone.
-        if self.runtime.kind(self.suite.kind).hides_items and CURRENT_TEST in os.environ:
+        if self.runtime.kinds[self.suite.kind].hides_items and CURRENT_TEST in os.environ:
             os.environ[CURRENT_TEST] = HIDDEN_TEST
 
     def prepare(self) -> None:
@@ -119,7 +119,7 @@ class CaseItem(pytest.Function):
         Not in `setup`: a fixture that fails would then be shown with the inside of pytest around it.
         """
         self._hide()
-        kind = self.runtime.kind(self.suite.kind)
+        kind = self.runtime.kinds[self.suite.kind]
         self.runtime.fixtures = {name: self.funcargs[name] for name in self.cases[0].fixtures}
         for case in self.cases:
             kind.prepare(self.suite, case, self.runtime)
@@ -144,13 +144,13 @@ class CaseItem(pytest.Function):
             pytest.skip("; ".join(dict.fromkeys(sample.message for sample in samples)))
 
     def _sample_of(self, case: Case[Any]) -> Sample:
-        kind = self.runtime.kind(self.suite.kind)
+        kind = self.runtime.kinds[self.suite.kind]
         answers = self.runtime.prefetch.answers(self.suite, case)
         return combined([kind.judge(self.suite, case, one, self.runtime) for one in answers])
 
     def _explained(self, wrong: Sequence[Sample]) -> str:
         """What a person reads: of a batch, which cases did not pass, then each of them."""
-        kind = self.runtime.kind(self.suite.kind)
+        kind = self.runtime.kinds[self.suite.kind]
         cases = {case.id: case for case in self.cases}
         texts = [
             (sample, "\n".join([kind.explain(self.suite, cases[sample.id], sample), *lines_on_runs(sample)]))

@@ -64,7 +64,7 @@ class Prefetch:
         return found
 
     def _repeat(self, suite: Suite[Any]) -> dict[tuple[str, int], Any]:
-        kind, cases = self._runtime.kind(suite.kind), self.selected(suite)
+        kind, cases = self._runtime.kinds[suite.kind], self.selected(suite)
         runs, answers = self._runtime.runs(suite), dict[tuple[str, int], Any]()
         if any(case.fixtures for case in cases):
             raise TargetError(
@@ -82,7 +82,7 @@ class Prefetch:
         return answers
 
     def _answers(self, suite: Suite[Any], case: Case[Any], run: int) -> Any:
-        kind = self._runtime.kind(suite.kind)
+        kind = self._runtime.kinds[suite.kind]
         width = self._runtime.settings.concurrency or suite.concurrency
         if width > 1 and case.may_prefetch:
             self._start_upcoming(suite, case, run, width)
@@ -113,7 +113,7 @@ class Prefetch:
     def _submit(self, suite: Suite[Any], case: Case[Any], width: int) -> Future[Any]:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(max(width, 64), thread_name_prefix="mcpeval-prefetch")
-        return self._threads.submit(self._runtime.kind(suite.kind).ask, suite, case, self._runtime)
+        return self._threads.submit(self._runtime.kinds[suite.kind].ask, suite, case, self._runtime)
 
     def close(self) -> None:
         """Forget answers nobody came for. Calls in flight end when the connections are closed."""

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_mcpeval.browser.slots import keep_standard_error
 from pytest_mcpeval.config.settings import DECIDED, settings_from
-from pytest_mcpeval.core.judging import told
+from pytest_mcpeval.core.judging import raised_where
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.plugin.collection import DataFileCollectors
@@ -79,7 +79,7 @@ def _runtime(config: pytest.Config) -> Runtime:
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
     except Exception as error:
-        raise pytest.UsageError(f"a pytest_mcpeval_ hook raised {told(error)}") from None
+        raise pytest.UsageError(f"a pytest_mcpeval_ hook raised {raised_where(error)}") from None
     return Runtime(settings_from(config, [*kinds.declarations.values()]), kinds)
 
 

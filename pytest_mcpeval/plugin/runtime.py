@@ -26,7 +26,7 @@ from pytest_mcpeval.plugin.prefetch import Prefetch
 from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import Kind, Suite
+    from pytest_mcpeval.core.kind import Suite
     from pytest_mcpeval.kinds import Kinds
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.servers.connection import Connection
@@ -86,10 +86,6 @@ class Runtime(RunContext):
         below = any(directory in path.parents for directory in settings.datasets)
         return below or self.project_files.names(path)
 
-    def kind(self, name: str) -> Kind[Any]:
-        """The kind of that name."""
-        return self.kinds[name]
-
     def runs(self, suite: Suite[Any]) -> int:
         """How many times each case of a suite is asked."""
         return 1 if self.kinds[suite.kind].asks_once else self.settings.runs or suite.runs
@@ -125,7 +121,7 @@ class Runtime(RunContext):
             except Exception as error:
                 problem = error
             samples = store.samples_of(selection)
-            found.append(SuiteRun(selection, samples, self.kind(selection.kind), suite, problem))
+            found.append(SuiteRun(selection, samples, self.kinds[selection.kind], suite, problem))
         return found
 
     def evaluate(self, store: SampleStore, state: SessionState, *, is_merged: bool = False) -> Evaluation:

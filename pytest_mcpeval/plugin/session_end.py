@@ -16,7 +16,7 @@ from pytest_mcpeval.config.settings import ONLY_SHOWING
 from pytest_mcpeval.core.declaration import ReportFile
 from pytest_mcpeval.core.evaluation import Evaluation, SessionState
 from pytest_mcpeval.core.gate import GateResult, Verdict, gate_nodeid
-from pytest_mcpeval.core.judging import told
+from pytest_mcpeval.core.judging import raised_where
 from pytest_mcpeval.core.kind import Suite
 from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, Sample
 from pytest_mcpeval.core.sample_store import SampleStore, selections_to_json
@@ -34,7 +34,7 @@ from pytest_mcpeval.text.visible import visible
 GATE_ATTRIBUTE = "mcpeval_gate"
 
 NOT_ASKED = "not_asked"
-"""What stands for the outcome of a report in error whose cause another report tells."""
+"""The outcome of a report in error whose cause another report shows."""
 
 Outcome = Literal["passed", "failed", "skipped"]
 
@@ -97,7 +97,7 @@ class Reporter:
                 ) is not None:
                     # pytest counts what it knows of when a category is new: "wrong" is, a moment from now.
                     terminal_reporter.stats.setdefault("tolerated", [])
-            self._tell_once(report, found)
+            self._shorten_repeated_error(report, found)
             if isinstance(report.longrepr, str):
                 path, line, _ = report.location
                 place = (path, 0 if line is None else line + 1)
@@ -110,8 +110,8 @@ class Reporter:
             step = f" ({report.when})" if report.when in ("setup", "teardown") else ""
             self._others_failed.add(f"{report.nodeid}{step}")
 
-    def _tell_once(self, report: pytest.TestReport, samples: Sequence[Sample]) -> None:
-        """Put an error in short whose cause another report has told: this case was not asked.
+    def _shorten_repeated_error(self, report: pytest.TestReport, samples: Sequence[Sample]) -> None:
+        """Shorten an error whose cause another report shows in full: this case was not asked.
 
         Decided here and not where the error arises: not every report is shown, such as that of an expected
         failure, and what arises in each of several workers is shown once.
@@ -119,11 +119,11 @@ class Reporter:
         causes = {sample.cause for sample in samples}
         if len(causes) > 1 or not (cause := causes.pop()) or not report.failed:
             return
-        told = self._incidents.setdefault(cause, [])
-        told.append(report)
-        if len(told) > 1:
+        reports = self._incidents.setdefault(cause, [])
+        reports.append(report)
+        if len(reports) > 1:
             setattr(report, OUTCOME_ATTRIBUTE, NOT_ASKED)
-            report.longrepr = f"{samples[0].message}\nnot asked: {told[0].nodeid} has the whole error"
+            report.longrepr = f"{samples[0].message}\nnot asked: {reports[0].nodeid} has the whole error"
 
     def _count_not_asked(self) -> None:
         """Say below each error how many more cases it kept from being asked."""
@@ -148,7 +148,7 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
-        """Words for outcomes pytest has none for: wrong cases, cases in error, gates."""
+        """Words for outcomes that pytest does not know: wrong cases, cases in error, gates."""
         gate: GateResult | None = getattr(report, GATE_ATTRIBUTE, None)
         if gate is not None:
             return self._gate_status(report)
@@ -187,19 +187,19 @@ class Reporter:
         lines = []
         for name, found in by_kind.items():
             try:
-                lines.append(self.runtime.kind(name).session_header(found))
+                lines.append(self.runtime.kinds[name].session_header(found))
             except Exception as error:
-                lines.append(f"{name}: no header: {told(error)}")
+                lines.append(f"{name}: no header: {raised_where(error)}")
         return [visible(line) for line in lines if line]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
         """Note what the workers will run, for a session that ends before their first report."""
         if not self._ids_of_workers:
-            self._tell_headers(ids)
+            self._print_headers(ids)
         self._ids_of_workers = ids
 
-    def _tell_headers(self, ids: Sequence[str]) -> None:
+    def _print_headers(self, ids: Sequence[str]) -> None:
         """With workers, nothing is collected here, and pytest asks for no lines."""
         terminal_reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal_reporter is None or self.config.get_verbosity() < 0:
@@ -252,7 +252,7 @@ class Reporter:
         return found is not None and found.is_partial and self.runtime.settings.fails_without_verdict
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
-        self._learn_selections()
+        self._add_unreported_selections()
         self._count_not_asked()
         self._state = SessionState(
             stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
@@ -272,9 +272,11 @@ class Reporter:
 
     def _left_out(self, evaluation: Evaluation, is_complete: bool) -> Iterator[str]:
         """What looks like data files and was not run; of a run without any case, where it looked for them."""
-        # Workers in which nothing runs do not tell what they collected.
-        is_told = bool(self.store.selections) or self.config.pluginmanager.has_plugin("mcpeval-executor")
-        is_known = is_complete and is_told and not self._uncollected
+        # Workers in which nothing runs do not report what they collected.
+        has_selections = bool(self.store.selections) or self.config.pluginmanager.has_plugin(
+            "mcpeval-executor"
+        )
+        is_known = is_complete and has_selections and not self._uncollected
         if line := look_alikes(self.runtime, self.config, self.store.selections if is_known else None):
             yield line
         if not evaluation.suites and not self._uncollected:
@@ -284,7 +286,7 @@ class Reporter:
         """Whether anything is missing: what a dead worker left undone, another may have done in its place."""
         found = self.store.selections.values()
         if not found and not self._ids_of_workers:
-            # No worker lived long enough to tell what there is.
+            # No worker lived long enough to report what there is.
             return True
         return bool(self._crashed) or any(
             set(selection.selected) - {sample.id for sample in self.store.samples_of(selection)}
@@ -295,8 +297,8 @@ class Reporter:
         limit: int = session.config.getvalue("maxfail")
         return bool(limit) and session.testsfailed >= limit
 
-    def _learn_selections(self) -> None:
-        """What was to run, where no report has told it: the session ended before the first one."""
+    def _add_unreported_selections(self) -> None:
+        """Add what was to run, if no report brought it: the session ended before the first one."""
         if self.store.selections:
             return
         executor = self.config.pluginmanager.get_plugin("mcpeval-executor")

@@ -80,7 +80,7 @@ def _bar(bar: Bar, top: float) -> Iterator[str]:
     middle = top + ROW / 2
     yield _text(NAME_WIDTH - 8, middle + 4, shortened(bar.name, 26), "end")
     yield _rectangle(NAME_WIDTH, top + 4, BAR_WIDTH, ROW - 8, "currentColor", 0.08)
-    yield _rectangle(NAME_WIDTH, top + 4, bar.share * BAR_WIDTH, ROW - 8, COLOURS[bar.feeling], 0.85)
+    yield _rectangle(NAME_WIDTH, top + 4, bar.share * BAR_WIDTH, ROW - 8, COLOURS[bar.severity], 0.85)
     if bar.interval is not None:
         low, high = (NAME_WIDTH + end * BAR_WIDTH for end in bar.interval)
         yield _line(low, middle, high, middle, ' stroke-width="1.5"')

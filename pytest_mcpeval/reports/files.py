@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.evaluation import Evaluation
-from pytest_mcpeval.core.judging import told
+from pytest_mcpeval.core.judging import raised_where
 from pytest_mcpeval.reports import json_report, markdown
 from pytest_mcpeval.reports.shard import SHARD_FILE
 from pytest_mcpeval.text.visible import visible
@@ -53,7 +53,7 @@ class ReportWriter:
         try:
             further = dict(_further(hook(evaluation=evaluation)))
         except Exception as error:
-            self.problems.append(visible(f"the hook {HOOK} raised {told(error)}"))
+            self.problems.append(visible(f"the hook {HOOK} raised {raised_where(error)}"))
             further = {}
         if directory is not None:
             self.write(directory / "report.json", json_report.text(evaluation, started, seconds))

@@ -21,11 +21,11 @@ def word_of(sample: Sample) -> str:
 
 
 def lines_on_runs(sample: Sample) -> Iterator[str]:
-    """What became of a case that was asked several times."""
+    """How a case ended that was asked several times."""
     if sample.runs:
         counts = Counter(word_of(run) for run in sample.runs)
-        told = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
-        yield f"asked {len(sample.runs)} times: {told}; shown is the first {word_of(sample)}"
+        counts_of_words = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+        yield f"asked {len(sample.runs)} times: {counts_of_words}; shown is the first {word_of(sample)}"
 
 
 def batch_message(samples: Sequence[Sample]) -> str:

@@ -260,7 +260,7 @@ class Fuzzer:
         runtime = self.runtime()
         suite = runtime.suite(self.root / suite_name)
         assert suite is not None
-        found = runtime.kind(suite.kind).baseline(suite, unanswered(runtime, suite))
+        found = runtime.kinds[suite.kind].baseline(suite, unanswered(runtime, suite))
         assert found is not None
         write_baseline(self.root / name, suite, found[1])
         text = (self.root / name).read_text(encoding="utf-8")
@@ -315,7 +315,7 @@ class Fuzzer:
                 assert not any(character in told for character in "\x00\x1b\x85\u202e\ufeff"), repr(told)
 
     def _judge(self, runtime: Runtime, suite: Suite[Any]) -> None:
-        kind = runtime.kind(suite.kind)
+        kind = runtime.kinds[suite.kind]
         kind.described(suite)
         kind.session_header([suite])
         for case in suite.cases:
@@ -330,7 +330,7 @@ class Fuzzer:
 
 def unanswered(runtime: Runtime, suite: Suite[Any]) -> list[Sample]:
     """The samples of a suite whose target never answered."""
-    asked_of = runtime.kind(suite.kind).asked_of
+    asked_of = runtime.kinds[suite.kind].asked_of
     return [
         Sample(suite.key, suite.kind, case.id, "error", measured=asked_of(suite, case))
         for case in suite.cases

@@ -328,7 +328,7 @@ def bless_message(project: Project, *names: str) -> str:
         selection = selection_of(suite, {(suite.key, found.id) for found in suite.cases})
         samples = [Sample(suite.key, suite.kind, found.id, "passed") for found in suite.cases]
         complete = Completeness(len(samples), len(samples))
-        runs.append(SuiteRun(selection, samples, runtime.kind(suite.kind), suite))
+        runs.append(SuiteRun(selection, samples, runtime.kinds[suite.kind], suite))
         results.append(SuiteResult(selection, complete, samples, {}, {}, []))
     done = write_baselines(runs, results, SessionState(), project.path)
     gates = [gate for result in done.suites for gate in result.gates]

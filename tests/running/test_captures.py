@@ -77,7 +77,7 @@ def sample_of(runtime: Runtime, *steps: dict[str, Any], **fields: Any) -> Sample
     assert suite is not None
     (case,) = suite.cases
     (answers,) = runtime.prefetch.answers(suite, case)
-    return runtime.kind("scenario").judge(suite, case, answers, runtime).redacted()
+    return runtime.kinds["scenario"].judge(suite, case, answers, runtime).redacted()
 
 
 def give(value: Any) -> dict[str, Any]:
@@ -428,7 +428,7 @@ tests:
     suite = runtime.suite(path)
     assert suite is not None
     with pytest.raises(TargetError) as raised:
-        runtime.kind("scenario").prepare(suite, suite.cases[0], runtime)
+        runtime.kinds["scenario"].prepare(suite, suite.cases[0], runtime)
     advice = (
         "needs the environment variable NO_SUCH, which is not set: set it, or write ${env.NO_SUCH:-default}"
     )

@@ -35,7 +35,7 @@ def evaluate(root: Path, options: SessionOptions) -> None:
     runtime = Runtime(replace(runtime.settings, options={"session": options}), runtime.kinds)
     suite = runtime.suite(root / SESSION)
     assert suite is not None
-    kind = runtime.kind(suite.kind)
+    kind = runtime.kinds[suite.kind]
     for case in suite.cases:
         kind.prepare(suite, case, runtime)
         sample = kind.judge(suite, case, kind.ask(suite, case, runtime), runtime)
