@@ -1,4 +1,4 @@
-"""Hooks around tests written in Python: their markers are checked, judged, and failures told in words."""
+"""Hooks around tests written in Python: they check and judge markers, and put failures into words."""
 
 from __future__ import annotations
 
