@@ -6,10 +6,9 @@ Works on data that may not have the right shape: all problems of a file are repo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from pytest_mcpeval.kinds.agent.schema import ASSERTION_KINDS
-from pytest_mcpeval.kinds.agent.urls import HostPolicy, page_url, policy_problem
 from pytest_mcpeval.loading import Document, Problem
 from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.schema import dotted
@@ -18,7 +17,7 @@ Key = str | int
 Reference = tuple[tuple[Key, ...], str]
 """Where in a case a name stands, and the name."""
 
-BACKENDS = {"langfuse": "host", "otel": "endpoint", "phoenix": "endpoint"}
+BACKENDS = ("langfuse", "otel", "phoenix")
 
 
 def cross_validation_problems(document: Document) -> list[Problem]:
@@ -97,20 +96,7 @@ def _observability_problems(section: Mapping[str, Any]) -> Iterator[Reference]:
         words = " and ".join(declared)
         message = f"{words} are both declared, and both would write the same logs: remove one"
         yield ("observability", declared[1]), message
-    for name in declared:
-        backend = _mapping(section[name])
-        url, policy = str(backend.get(BACKENDS[name])), backend.get("host_policy", "https_only")
-        if policy in get_args(HostPolicy) and _is_url(url) and (problem := policy_problem(url, policy)):
-            yield ("observability", name, BACKENDS[name]), problem
     yield from _introspection_problems(_mapping(section.get("ui_introspection")))
-
-
-def _is_url(url: str) -> bool:
-    try:
-        page_url(url)
-    except ValueError:
-        return False
-    return True
 
 
 def _introspection_problems(section: Mapping[str, Any]) -> Iterator[Reference]:
@@ -153,14 +139,10 @@ def _case_problems(assertions: Mapping[str, Any], case: Any, data: Mapping[str, 
 
 def assertion_problems(assertions: Mapping[str, Any]) -> Iterator[Reference]:
     """What assertions on one case contradict each other in."""
-    forbidden = set(filter(_is_text, _list(assertions.get("must_not_call"))))
+    forbidden = [name for name in _list(assertions.get("must_not_call")) if isinstance(name, str)]
     for at, tool in _tools(assertions):
         if tool in forbidden and at[0] != "must_not_call":
             yield at, f"{shown(tool)} is also in must_not_call, and both cannot hold: remove one"
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _tools(assertions: Mapping[str, Any]) -> Iterator[Reference]:

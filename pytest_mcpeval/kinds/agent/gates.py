@@ -7,10 +7,10 @@ from typing import Any
 
 from pytest_mcpeval.core.gate import SLACK, GateResult, Verdict, figure, names, switched_off
 from pytest_mcpeval.core.sample import Sample
-from pytest_mcpeval.kinds.agent.metrics import counted, pass_rate
+from pytest_mcpeval.kinds.agent.metrics import pass_rate, without_set_aside
 from pytest_mcpeval.kinds.agent.settings import GatesModel
 from pytest_mcpeval.kinds.agent.transitions import named
-from pytest_mcpeval.loading.messages import counted as words
+from pytest_mcpeval.loading.messages import counted
 
 PASS_RATE, MAX_INCONCLUSIVE, NEWLY_FAILING = "pass_rate", "max_inconclusive", "newly_failing"
 
@@ -29,7 +29,7 @@ def judge_gates(
     suite: str, gates: GatesModel, samples: Sequence[Sample], compared: Mapping[str, Any] | None
 ) -> list[GateResult]:
     """Every gate, judged; ``compared`` are the transitions since an earlier run, None without one."""
-    kept = counted(samples)
+    kept = without_set_aside(samples)
     found = []
     if gates.pass_rate is not None:
         found.append(_pass_rate(suite, kept, gates.pass_rate))
@@ -54,7 +54,7 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
 def _max_inconclusive(suite: str, kept: Sequence[Sample], limit: int) -> GateResult:
     open_ = [sample.id for sample in kept for check in sample.checks if check.status == "inconclusive"]
     listed = f": {names(list(dict.fromkeys(open_)))}" if open_ else ""
-    message = f"{words(len(open_), 'inconclusive assertion')}, at most {limit} may be{listed}"
+    message = f"{counted(len(open_), 'inconclusive assertion')}, at most {limit} may be{listed}"
     return GateResult(
         suite, MAX_INCONCLUSIVE, _verdict(len(open_) <= limit), message, float(len(open_)), None, float(limit)
     )

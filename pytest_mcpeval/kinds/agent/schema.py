@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from pytest_mcpeval.browser.directive import Auth, Interaction, PageAction
 from pytest_mcpeval.browser.fields import CssSelector, FreeText, ManifestModel, Value, Variable
 from pytest_mcpeval.core.fields import CaseId
-from pytest_mcpeval.kinds.agent.urls import HostPolicy, known_placeholders, page_url
+from pytest_mcpeval.kinds.agent.urls import HostPolicy, known_placeholders, page_url, policy_problem
 from pytest_mcpeval.kinds.agent.visible_text import normalized
 from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.loading.schema import Expected
@@ -89,6 +96,13 @@ class BackendModel(ManifestModel):
     host_policy: HostPolicy = "https_only"
     session_id: Annotated[FreeText, AfterValidator(known_placeholders)] = "{case_id}"
     trace_wait_ms: Annotated[int, Field(ge=0, le=LONGEST_TRACE_WAIT_MS)] = 10_000
+
+    @field_validator("host", "endpoint", check_fields=False)
+    @classmethod
+    def _is_allowed(cls, url: str, info: ValidationInfo) -> str:
+        if "host_policy" in info.data and (problem := policy_problem(url, info.data["host_policy"])):
+            raise ValueError(problem)
+        return url
 
     @property
     def url(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.core.tables import Rating, Row, Table, rating_of
-from pytest_mcpeval.kinds.agent.metrics import counted, measure
+from pytest_mcpeval.kinds.agent.metrics import measure, without_set_aside
 from pytest_mcpeval.kinds.agent.scoring import STATUSES
 from pytest_mcpeval.kinds.agent.transitions import TRANSITIONS
 
@@ -17,11 +17,11 @@ SHOWN_TARGETS = 20
 
 def tables(samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
     """One row for each agent, then its assertions over all agents, by kind and by target."""
-    kept = {key: counted(listed) for key, listed in samples.items() if counted(listed)}
+    kept = [found for listed in samples.values() if (found := without_set_aside(listed))]
     if not kept:
         return []
-    everything = measure([sample for samples in kept.values() for sample in samples])
-    rows = tuple(_agent_row(samples) for samples in kept.values())
+    everything = measure([sample for found in kept for sample in found])
+    rows = tuple(map(_agent_row, kept))
     return [
         Table("Agents", ("", *COLUMNS, "error", "pass rate"), rows, _brief(everything)),
         _groups("Assertions by kind", everything["by_assertion_kind"].items()),

@@ -10,8 +10,9 @@ from typing import Protocol
 
 from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan, span_of
-from pytest_mcpeval.kinds.agent.observability.query_client import header_pairs
+from pytest_mcpeval.kinds.agent.observability.query_client import QueryClient, base_of, header_pairs
 from pytest_mcpeval.kinds.agent.observability.spans import Span, nanoseconds_of
+from pytest_mcpeval.kinds.agent.schema import OtelSource, PhoenixSource
 from pytest_mcpeval.loading.messages import counted
 from pytest_mcpeval.text.redact import redactor
 
@@ -71,6 +72,17 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Close the connection."""
+
+
+class EndpointBackend:
+    """A backend with a query endpoint, asked with the headers of the manifest."""
+
+    def __init__(self, source: OtelSource | PhoenixSource) -> None:
+        self._client = QueryClient(base_of(source.endpoint), headers=headers_from(source.headers_env))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
 
 
 def spans_of(raw: Iterable[RawSpan]) -> tuple[list[Span], int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from pytest_mcpeval.core.sample import to_json
-from pytest_mcpeval.kinds.agent.observability.backends import Found, Window, headers_from, spans_of, within
+from pytest_mcpeval.kinds.agent.observability.backends import EndpointBackend, Found, Window, spans_of, within
 from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan
-from pytest_mcpeval.kinds.agent.observability.query_client import Parameters, QueryClient, base_of, segment
+from pytest_mcpeval.kinds.agent.observability.query_client import Parameters, segment
 from pytest_mcpeval.kinds.agent.observability.spans import nanoseconds_of, parsed_time
 from pytest_mcpeval.kinds.agent.schema import PhoenixSource
 
@@ -18,12 +17,11 @@ PAGE = 1_000
 TRACES_AT_ONCE = 50
 
 
-class Phoenix:
+class Phoenix(EndpointBackend):
     """Asks a Phoenix server for the spans of a project."""
 
     def __init__(self, source: PhoenixSource) -> None:
-        headers = headers_from(source.headers_env)
-        self._client = QueryClient(base_of(source.endpoint), headers=headers)
+        super().__init__(source)
         self._path = f"/v1/projects/{segment(source.project)}/spans"
 
     def find(self, window: Window) -> Found:
@@ -77,10 +75,6 @@ class Phoenix:
             if not cursor or not entries:
                 return
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
-
 
 def raw_span(entry: Any) -> RawSpan:
     """A span as Phoenix's API gives it.
@@ -102,8 +96,8 @@ def raw_span(entry: Any) -> RawSpan:
         span_id=_text(context.get("span_id")),
         parent_id=_text(entry["parent_id"]) if entry.get("parent_id") else None,
         name=str(entry.get("name") or ""),
-        started=_time(entry.get("start_time")),
-        ended=None if ended is None else _time(ended),
+        started=nanoseconds_of(parsed_time(entry.get("start_time"))),
+        ended=None if ended is None else nanoseconds_of(parsed_time(ended)),
         attributes={**attributes, **shared},
     )
 
@@ -112,8 +106,3 @@ def _text(found: Any) -> str:
     if not isinstance(found, str) or not found:
         raise MalformedSpanError("expected an id")
     return found
-
-
-def _time(found: Any) -> int:
-    moment: datetime = parsed_time(found)
-    return nanoseconds_of(moment)

@@ -8,18 +8,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_mcpeval.kinds.agent.observability.backends import (
+    EndpointBackend,
     Found,
     Window,
-    headers_from,
     other_sessions,
     spans_of,
     within,
 )
 from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.otlp import RawTrace, json_of_protobuf, trace_of
-from pytest_mcpeval.kinds.agent.observability.query_client import Answer, QueryClient, base_of, segment
+from pytest_mcpeval.kinds.agent.observability.query_client import Answer, segment
 from pytest_mcpeval.kinds.agent.observability.spans import Span
-from pytest_mcpeval.kinds.agent.schema import OtelSource
 
 FIRST_LIMIT = 100
 LAST_LIMIT = 12_800
@@ -28,12 +27,8 @@ TRACE_FORMS = "application/json, application/protobuf;q=0.5"
 _PLAIN_TAG = re.compile(r"[^\s\"=]+")
 
 
-class Tempo:
+class Tempo(EndpointBackend):
     """Asks an endpoint with Tempo's query API."""
-
-    def __init__(self, source: OtelSource) -> None:
-        headers = headers_from(source.headers_env)
-        self._client = QueryClient(base_of(source.endpoint), headers=headers)
 
     def find(self, window: Window) -> Found:
         """The traces that carry the session id.
@@ -80,10 +75,6 @@ class Tempo:
             return trace_of(json_of_protobuf(answer.body) if answer.is_protobuf else answer.json())
         except ObservabilityError as error:
             raise ObservabilityError(f"trace {trace_id[:40]}: {error}") from None
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
 
 
 def _parameters(window: Window, limit: int) -> dict[str, str | int]:
