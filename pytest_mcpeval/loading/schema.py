@@ -48,7 +48,7 @@ def validate(
     """The document's data at a path of keys, as a model.
 
     ``data`` is what to validate instead, when the caller has changed what stands there. Unknown keys are
-    problems, unless the configuration of the model says ``extra="ignore"`` or ``"allow"``.
+    problems, unless the configuration of the model, or of one in it, says ``extra="ignore"`` or ``"allow"``.
 
     Raises:
         DataFileError: With one problem per error, at the line of the offending key.
@@ -56,9 +56,10 @@ def validate(
     if data is None:
         data = value_at(document.data, at)
     adapter: TypeAdapter[Validated] = model if isinstance(model, TypeAdapter) else _adapter(model)
-    is_lenient = getattr(model, "model_config", {}).get("extra", "forbid") != "forbid"
+    # What a model says of unknown keys holds for it, and the models in it speak for themselves.
+    says_it = "extra" in getattr(model, "model_config", {})
     try:
-        return adapter.validate_python(data, extra=None if is_lenient else "forbid")
+        return adapter.validate_python(data, extra=None if says_it else "forbid")
     except ValidationError as error:
         walk = Walk(dict(adapter.core_schema))
         findings = [_finding(details, walk, data) for details in error.errors(include_url=False)]
