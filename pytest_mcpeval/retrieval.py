@@ -128,7 +128,7 @@ def evaluate(
     from pytest_mcpeval.kinds.retrieval.rankings import Ranking
     from pytest_mcpeval.kinds.retrieval.retrievers.asking import measured
     from pytest_mcpeval.kinds.retrieval.retrievers.results import hits_of
-    from pytest_mcpeval.kinds.retrieval.slices import slices
+    from pytest_mcpeval.kinds.retrieval.spec import slices
 
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise ValueError(f"runs: expected a whole number from 1, found {runs!r}")

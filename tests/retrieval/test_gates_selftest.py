@@ -16,7 +16,7 @@ from pytest_mcpeval.kinds.retrieval.selftest import (
     selftest,
     selftest_of_answers,
 )
-from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery
+from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery
 
 NOUNS = ["invoice", "branch", "meeting", "photo", "ticket", "server", "contact", "playlist", "map", "table"]
 VERBS = ["archive", "rename", "share", "merge", "delete"]
@@ -31,7 +31,7 @@ TOOLS: list[Tool] = [
     for number, (noun, verb) in enumerate(itertools.product(NOUNS, VERBS))
 ]
 QUERIES = [
-    LabelledQuery(f"q{number}", f"please {verb} this {noun}", {f"{noun}s:t{number}": 2})
+    GoldenQuery(f"q{number}", f"please {verb} this {noun}", {f"{noun}s:t{number}": 2})
     for number, (noun, verb) in enumerate(itertools.product(NOUNS, VERBS))
 ]
 

@@ -9,13 +9,13 @@ import pytest
 from pytest_mcpeval.kinds.retrieval.gate_input import compare
 from pytest_mcpeval.kinds.retrieval.metrics import Scores, evaluate_many, sliced, summary
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
-from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, kind_of_notes, servers_of, slices
+from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, kind_of_notes, servers_of, slices
 
 QUERIES = [
-    LabelledQuery("a", "who changed this", {"git:log": 2, "hub:commits": 1, "mail:search": 0}),
-    LabelledQuery("b", "send it", {"mail:send": 2}, "hard-negative: calendars send invitations too"),
-    LabelledQuery("c", "snd it", {"mail:send": 2}, "typo: a letter is missing"),
-    LabelledQuery("d", "never mind", {"git:reset": 1}, "a remark without a kind"),
+    GoldenQuery("a", "who changed this", {"git:log": 2, "hub:commits": 1, "mail:search": 0}),
+    GoldenQuery("b", "send it", {"mail:send": 2}, "hard-negative: calendars send invitations too"),
+    GoldenQuery("c", "snd it", {"mail:send": 2}, "typo: a letter is missing"),
+    GoldenQuery("d", "never mind", {"git:reset": 1}, "a remark without a kind"),
 ]
 
 
@@ -35,10 +35,10 @@ def test_queries_are_grouped_by_difficulty_server_and_notes() -> None:
 def test_a_hard_negative_says_so_at_the_beginning() -> None:
     assert QUERIES[1].is_hard_negative
     for notes in ("Hard-Negative: x", "  hard-negative: x", "HARD-NEGATIVE : x"):
-        query = LabelledQuery("e", "", {"s:t": 1}, notes)
+        query = GoldenQuery("e", "", {"s:t": 1}, notes)
         assert query.is_hard_negative
         assert slices([query])["notes"] == {"hard-negative": {"e"}}
-    assert not LabelledQuery("e", "", {}, "not a hard-negative: it is easy").is_hard_negative
+    assert not GoldenQuery("e", "", {}, "not a hard-negative: it is easy").is_hard_negative
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,13 @@ from pytest_mcpeval.kinds.retrieval.schema import (
     RetrievalSettings,
     ToolModel,
 )
-from pytest_mcpeval.kinds.retrieval.slices import HARD_NEGATIVE, servers_of
-from pytest_mcpeval.kinds.retrieval.spec import GoldenData, GoldenQuery, RetrievalSuite
+from pytest_mcpeval.kinds.retrieval.spec import (
+    HARD_NEGATIVE,
+    GoldenData,
+    GoldenQuery,
+    RetrievalSuite,
+    servers_of,
+)
 from pytest_mcpeval.kinds.retrieval.words import names_the_tool, words
 from pytest_mcpeval.loading import DataFileError, Document, Problem, garbage_collection_paused, load
 from pytest_mcpeval.loading.messages import shown, suggestion

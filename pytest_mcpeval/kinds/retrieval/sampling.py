@@ -10,7 +10,7 @@ from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many, sliced, summary
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking
 from pytest_mcpeval.kinds.retrieval.retrievers.asking import PROBLEMS, kinds_of
-from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery, slices
+from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, slices
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:
@@ -47,7 +47,7 @@ def scores_of(samples: Iterable[Sample]) -> Scores:
     return average([evaluate_many(of_run, depth) for of_run in rankings])
 
 
-def scores_of_all(queries: Iterable[LabelledQuery], samples: Iterable[Sample], depth: int) -> Scores:
+def scores_of_all(queries: Iterable[GoldenQuery], samples: Iterable[Sample], depth: int) -> Scores:
     """Every query of a set, scored: one that left no ranked list counts as if nothing was returned."""
     asked = list(queries)
     each = []
@@ -87,7 +87,7 @@ def measure_run(samples: Sequence[Sample]) -> dict[str, Any]:
     }
 
 
-def _query(sample: Sample) -> LabelledQuery:
+def _query(sample: Sample) -> GoldenQuery:
     measured = sample.measured
     notes = measured.get("notes", sample.traits.get("notes", ""))
-    return LabelledQuery(sample.id, measured["query"], measured["labels"], notes)
+    return GoldenQuery(sample.id, measured["query"], measured["labels"], notes)

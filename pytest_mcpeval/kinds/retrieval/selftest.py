@@ -15,8 +15,7 @@ from pytest_mcpeval.kinds.retrieval.gates import judge_gates
 from pytest_mcpeval.kinds.retrieval.metrics import Scores, evaluate_many
 from pytest_mcpeval.kinds.retrieval.rankings import Ranking, relevant_of
 from pytest_mcpeval.kinds.retrieval.retrievers.asking import make_retriever
-from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery
-from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
+from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, RetrievalSuite
 
 Tool = Mapping[str, Any]
 """A tool of a corpus: ``tool_id``, ``server``, ``tool``, ``description`` and perhaps ``schema``."""
@@ -32,7 +31,7 @@ SEED = 20_260_531
 class Subject:
     """A golden set over a corpus, with a search that can be made anew over other tools."""
 
-    queries: Sequence[LabelledQuery]
+    queries: Sequence[GoldenQuery]
     tools: Sequence[Tool]
     build: Callable[[Sequence[Tool]], Search]
     depth: int

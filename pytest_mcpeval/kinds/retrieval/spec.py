@@ -1,8 +1,9 @@
-"""What a golden set is, once its file is checked."""
+"""What a golden set is, once its file is checked: its queries, and the groups that are reported apart."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,14 +11,30 @@ from typing import Any
 from pytest_mcpeval.core.baseline import digest_of
 from pytest_mcpeval.core.kind import Suite
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
-from pytest_mcpeval.kinds.retrieval.slices import LabelledQuery
+
+HARD_NEGATIVE = "hard-negative"
+
+_HARD_NEGATIVE = re.compile(rf"\s*{HARD_NEGATIVE}\s*:", re.IGNORECASE)
+_WORD_BEFORE_COLON = re.compile(r"\s*([\w][\w .-]{0,39}?)\s*:")
 
 
 @dataclass(frozen=True)
-class GoldenQuery(LabelledQuery):
-    """A query of a golden file. ``must_hit`` pins it: the k within which it must find a relevant tool."""
+class GoldenQuery:
+    """A query of a golden set: tool id → relevance (0, 1 or 2), and a remark of its author.
 
+    ``must_hit`` pins it: the k within which it must find a relevant tool.
+    """
+
+    id: str
+    text: str
+    labels: Mapping[str, int]
+    notes: str = ""
     must_hit: int | None = None
+
+    @property
+    def is_hard_negative(self) -> bool:
+        """Whether a tool that looks right is wrong, as its notes say."""
+        return is_hard_negative(self.notes)
 
     def as_data(self) -> dict[str, Any]:
         """What the digest of a set is made from: everything that is measured, and no pin."""
@@ -52,3 +69,43 @@ class RetrievalSuite(Suite[GoldenQuery]):
     """A golden file, loaded, with its queries and their corpus. ``settings`` are `RetrievalSettings`."""
 
     golden: GoldenData
+
+
+def is_hard_negative(notes: str) -> bool:
+    """Whether notes begin with ``hard-negative:``, in small or capital letters."""
+    return _HARD_NEGATIVE.match(notes) is not None
+
+
+def servers_of(labels: Mapping[str, int]) -> list[str]:
+    """The servers of the relevant tools, sorted; tool ids are ``<server>:<tool>``."""
+    return sorted({tool.partition(":")[0] for tool, relevance in labels.items() if relevance >= 1})
+
+
+def kind_of_notes(notes: str) -> str | None:
+    """What notes call themselves: the words before their first colon, ``typo`` in ``typo: swapped``."""
+    if is_hard_negative(notes):
+        return HARD_NEGATIVE
+    found = _WORD_BEFORE_COLON.match(notes)
+    return found[1] if found else None
+
+
+def slices(queries: Iterable[GoldenQuery]) -> dict[str, dict[str, frozenset[str]]]:
+    """Query ids by dimension and group, groups sorted by name.
+
+    ``difficulty`` parts the hard negatives from the other queries; ``server`` has a query under each server
+    of its relevant tools; ``notes`` has those whose notes name their kind. Dimensions without groups are
+    left out.
+    """
+    dimensions: dict[str, dict[str, set[str]]] = {"difficulty": {}, "server": {}, "notes": {}}
+    for query in queries:
+        difficulty = HARD_NEGATIVE if query.is_hard_negative else "other"
+        dimensions["difficulty"].setdefault(difficulty, set()).add(query.id)
+        for server in servers_of(query.labels):
+            dimensions["server"].setdefault(server, set()).add(query.id)
+        if kind := kind_of_notes(query.notes):
+            dimensions["notes"].setdefault(kind, set()).add(query.id)
+    return {
+        dimension: {name: frozenset(groups[name]) for name in sorted(groups)}
+        for dimension, groups in dimensions.items()
+        if groups
+    }

@@ -79,16 +79,12 @@ class DetectorGates:
 
 def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
     """The names of a detector's gates, known without samples, in the order they are reported."""
-    comparing = {
-        NEWLY_MISSED: settings.max_newly_missed,
-        NEW_FALSE_ALARMS: settings.max_new_false_alarms,
-    }
     found = [
         *([FPR] if settings.fpr_ceiling is not None else []),
         RECALL,
         *(f"recall_{category}" for category, floor in settings.category_floors.items() if floor is not None),
         ERRORS,
-        *(name for name, limit in comparing.items() if limit is not None),
+        *_comparing(settings),
     ]
     return [f"{detector}-{name}" for name in found]
 
@@ -104,9 +100,15 @@ def looking_at(detector: str, category: str, *, malicious: bool | None) -> list[
     return [f"{detector}-{name}" for name in found]
 
 
+def _comparing(settings: DetectorGatesModel) -> dict[str, int | Literal["chance"]]:
+    """The gates that compare with a baseline, each with its limit."""
+    found = {NEWLY_MISSED: settings.max_newly_missed, NEW_FALSE_ALARMS: settings.max_new_false_alarms}
+    return {name: limit for name, limit in found.items() if limit is not None}
+
+
 def compares(settings: DetectorGatesModel) -> bool:
     """Whether any gate compares with a baseline."""
-    return settings.max_newly_missed is not None or settings.max_new_false_alarms is not None
+    return bool(_comparing(settings))
 
 
 def judge_gates(given: DetectorGates, *, blessing: bool = False) -> list[GateResult]:
@@ -256,16 +258,12 @@ def _errors(given: DetectorGates) -> GateResult:
 
 
 def _compared(given: DetectorGates) -> Iterator[GateResult]:
-    limits = {
-        NEWLY_MISSED: given.settings.max_newly_missed,
-        NEW_FALSE_ALARMS: given.settings.max_new_false_alarms,
-    }
-    for name, limit in limits.items():
-        if limit is not None and name == NEWLY_MISSED and not given.counts.recall.of:
+    for name, limit in _comparing(given.settings).items():
+        if name == NEWLY_MISSED and not given.counts.recall.of:
             yield given.result(name, "not_set", f"not set: {_share_words('recall', given.counts.recall)}")
-        elif limit is not None and given.baseline is None:
+        elif given.baseline is None:
             yield given.result(name, "not_set", f"not set: {given.lacking}")
-        elif limit is not None and given.baseline is not None:
+        else:
             yield _changes(given, given.baseline, name, limit)
 
 

@@ -53,6 +53,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         everything = tuple(_entry(model) for model in self.model.entries)
         chosen = self._chosen(everything)
         self._check_detectors(chosen)
+        self._check_case_ids(chosen)
         self._check_gates(chosen)
         self.raise_problems()
         recorded = self._recorded([entry.id for entry in everything])
@@ -183,7 +184,6 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
                 )
                 message += f" than {LONGEST_ID}: shorten one of them{self.origin('detectors')}"
                 self.problem("detectors", name, message=message)
-        self._check_case_ids(entries)
 
     def _check_case_ids(self, entries: tuple[Entry, ...]) -> None:
         """``a-b`` on ``c`` and ``a`` on ``b-c`` would have one name."""
@@ -267,12 +267,20 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
     def _case(self, detector: str, index: int, entry: Entry) -> Case[SecuritySpec]:
         at = ("entries", index)
         fixture = self.settings.detectors[detector].fixture
+        traits = {
+            "tags": (entry.category, *([f"like-{entry.resembles}"] if entry.resembles else [])),
+            "detector": detector,
+            "label": entry.label,
+            "split": entry.split,
+            "language": entry.language,
+        }
         return Case(
             id=case_id(detector, entry.id),
             line=self.document.line(*at),
             keys=at,
             make_spec=lambda: SecuritySpec(detector, entry),
-            traits=_traits(detector, entry),
+            # The groups a case is in: `-m shadowing`, `-m malicious`, `--mcpeval-tag hard_negative`.
+            traits={name: value for name, value in traits.items() if value},
             fixtures=() if fixture is None else (fixture,),
             may_prefetch=fixture is None,
         )
@@ -298,15 +306,3 @@ def _entry(model: EntryModel) -> Entry:
         counterpart=model.counterpart,
         notes=model.notes,
     )
-
-
-def _traits(detector: str, entry: Entry) -> dict[str, Any]:
-    """The groups a case is in: ``-m shadowing``, ``-m malicious``, ``--mcpeval-tag hard_negative``."""
-    found = {
-        "tags": (entry.category, *([f"like-{entry.resembles}"] if entry.resembles else [])),
-        "detector": detector,
-        "label": entry.label,
-        "split": entry.split,
-        "language": entry.language,
-    }
-    return {name: value for name, value in found.items() if value}

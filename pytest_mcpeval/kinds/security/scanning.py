@@ -66,8 +66,7 @@ def scan_suite(file: SettingsFile) -> ScanSuite | None:
     problems: list[Problem] = []
     for line, given in file.entries:
         settings = EntrySettings(**given)
-        problems += _without_effect(file, line, given)
-        problems += _problems(file, line, settings)
+        problems += _problems(file, line, given, settings)
         cases += _cases(file, line, settings)
     ids = [case.id for case in cases]
     problems += [
@@ -89,15 +88,14 @@ def scan_suite(file: SettingsFile) -> ScanSuite | None:
     )
 
 
-def _without_effect(file: SettingsFile, line: int, given: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is said of corpora would do nothing here, and must not seem to."""
+def _problems(
+    file: SettingsFile, line: int, given: Mapping[str, Any], settings: EntrySettings
+) -> Iterator[Problem]:
     for key in given:
+        # What is said of corpora would do nothing here, and must not seem to.
         if key not in SCAN_SETTINGS:
             message = f"scan: `{key}` is a setting of corpora and does nothing for servers: remove it"
             yield Problem(file.document.path, line, f"{message} (expected {choice(SCAN_SETTINGS)})")
-
-
-def _problems(file: SettingsFile, line: int, settings: EntrySettings) -> Iterator[Problem]:
     known = ", ".join(sorted(file.servers)) or "none"
     for server in settings.scan:
         if server not in file.servers:

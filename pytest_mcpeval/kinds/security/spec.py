@@ -90,11 +90,6 @@ class AttackCorpus:
         """``sha256:<hex>`` of the entries; settings, provenance and layout do not count."""
         return digest_of([entry.as_data() for entry in self.entries])
 
-    @cached_property
-    def by_id(self) -> Mapping[str, Entry]:
-        """Entry id → entry."""
-        return {entry.id: entry for entry in self.entries}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SecuritySuite(Suite[SecuritySpec]):

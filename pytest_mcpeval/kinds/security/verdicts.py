@@ -14,8 +14,7 @@ from pydantic import Field, StringConstraints
 from pytest_mcpeval.core.fields import FileModel
 from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.servers.json_paths import PathText, nodes
-from pytest_mcpeval.targets.base import AnswerError
-from pytest_mcpeval.targets.values import field_of, outline
+from pytest_mcpeval.targets.base import AnswerError, field_of, outline
 
 MOST_DETECTIONS = 1_000
 """So many detections of a verdict are kept."""

@@ -15,8 +15,7 @@ from pydantic import AfterValidator, Field
 from pytest_mcpeval.core.fields import FileModel, Text
 from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.servers.json_paths import PathText, nodes
-from pytest_mcpeval.targets.base import AnswerError
-from pytest_mcpeval.targets.values import MISSING, field_of, outline
+from pytest_mcpeval.targets.base import MISSING, AnswerError, field_of, outline
 
 MOST_HITS = 10_000
 """A search that returns more is broken: an endless generator must not take the machine."""
