@@ -8,7 +8,11 @@ import pytest
 
 from pytest_mcpeval import Bar, Bars, Curve, Matrix
 from pytest_mcpeval.core.charts import Chart
+from pytest_mcpeval.core.evaluation import Evaluation
+from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.tables import Row, Table
 from pytest_mcpeval.reports.charts import BAR_WIDTH, COLOURS, NAME_WIDTH, svg
+from pytest_mcpeval.reports.html import HtmlReport
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 NASTY = 'a<script>"&\u202eb\u200b'
@@ -60,3 +64,14 @@ def test_curves_go_through_their_points() -> None:
     assert x1 - x0 == x2 - x1 > 0
     assert y1 == y2 < y0
     assert {"across", "up"} <= set(words(CURVE))
+
+
+def test_html_shows_a_table_of_one_column_and_escapes_it() -> None:
+    table = Table("Seen", ("what",), (Row(("<b>bold</b>",)),))
+    evaluation = Evaluation([], [table], "passed", "", session_gates=[GateResult("a", "b", "passed", "<i>")])
+    prefix: list[str] = []
+    HtmlReport({}, lambda: evaluation).pytest_html_results_summary(prefix)
+    text = "".join(prefix)
+    assert "&lt;b&gt;bold&lt;/b&gt;" in text
+    assert "&lt;i&gt;" in text
+    assert "<b>" not in text

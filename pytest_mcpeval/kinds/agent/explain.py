@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_mcpeval.core.kind import Case
-from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.sample import MARKS, Sample
 from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.schema import AgentCase
 from pytest_mcpeval.text.visible import indented, shortened, visible
 
-MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 SHOWN_OBSERVED = 1_200
 
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_mcpeval.core.kind import Case, Suite
-from pytest_mcpeval.core.sample import Check, Sample
+from pytest_mcpeval.core.sample import MARKS, Check, Sample
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.text.visible import indented, shortened, visible
 
 SHOWN_RESPONSE = 1_200
 SHOWN_ARGUMENTS = 1_200
-MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 
 
 def explain(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], sample: Sample) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_mcpeval.core.kind import Case
-from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.sample import MARKS, Sample
 from pytest_mcpeval.kinds.session.spec import SessionSpec, SessionSuite
 from pytest_mcpeval.text.visible import indented, shortened, visible
 
-MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 SHOWN_CALLS = 30
 SHOWN_CHARACTERS = 1_200
 

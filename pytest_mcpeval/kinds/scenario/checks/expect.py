@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
 from pytest_mcpeval.core.kind import InvalidTest
-from pytest_mcpeval.core.sample import Check
+from pytest_mcpeval.core.sample import MARKS, Check
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.text.visible import visible
 
@@ -16,8 +16,6 @@ from .implied import implied
 from .json_values import Source
 from .registry import CheckRegistry, ParsedCheck
 from .verdict import on_one_line
-
-MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 
 
 class CheckFailed(AssertionError):  # noqa: N818 - reads as what happened in a test report
