@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .javascript_regex import compile_pattern, found_in
+from .json_values import is_number
 
 METADATA_TAG = "<response_metadata>"
 BLOCK = r"<response_metadata>\s*```json([\s\S]*?)```\s*<\/response_metadata>"
@@ -50,14 +51,10 @@ def response_metadata(text: str) -> Metadata:
         sources_used=int(_number(found, "sourcesUsed")),
         processing_time_ms=_number(found, "processingTimeMs"),
         reported=True,
-        reports_confidence=_is_number(found.get("confidence")),
+        reports_confidence=is_number(found.get("confidence")),
     )
 
 
 def _number(found: Mapping[str, Any], key: str) -> float:
     value: Any = found.get(key)
-    return value if _is_number(value) and abs(value) < 1e15 else 0
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number(value) and abs(value) < 1e15 else 0
