@@ -9,7 +9,7 @@ import pytest
 
 from pytest_mcpeval import Check, DataFileError, GateResult, Sample, at_least, at_most
 from pytest_mcpeval.config.project_rules import read_project_file
-from pytest_mcpeval.core.gate import completeness, fail_closed, figure, names, overall
+from pytest_mcpeval.core.gate import by_chance, completeness, fail_closed, figure, names, overall
 from pytest_mcpeval.core.sample import Outcome
 from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.agent.gates import judge_gates as judge_agent
@@ -53,6 +53,21 @@ def test_at_most() -> None:
 )
 def test_figures(value: float, shown: str) -> None:
     assert figure(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"),
+    [
+        (1, "100 of 100"),
+        (0.031, "3.1 of 100"),
+        (0.01, "1 of 100"),
+        (0.0099, "9.9 of 1,000"),
+        (0.0001, "1 of 10,000"),
+        (0.00009, "less than 1 of 10,000"),
+    ],
+)
+def test_chance_is_told_in_runs(p: float, shown: str) -> None:
+    assert by_chance(p) == f"by chance in {shown} runs"
 
 
 def test_many_ids_are_counted() -> None:

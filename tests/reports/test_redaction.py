@@ -374,6 +374,14 @@ def test_a_value_is_found_in_each_encoding(number: int, encoding: str) -> None:
     assert inner_part(encoded) not in shown
 
 
+@pytest.mark.parametrize("length", [12, 13, 14])
+def test_no_end_of_a_value_in_base64_is_left(length: int) -> None:
+    secret = "q8?Zk>w-3Lx~Tb"[:length].encode()
+    made = redactor(KEY=secret.decode())
+    for encoded in (base64.b64encode(secret).decode(), base64.urlsafe_b64encode(secret).decode()):
+        assert made.text(f"<{encoded}> {encoded.rstrip('=')}") == "<${KEY}> ${KEY}"
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -383,6 +391,8 @@ def test_a_value_is_found_in_each_encoding(number: int, encoding: str) -> None:
         ("ends with abcdefgh-12", "ends with ${KEY}"),
         ("abcdefgh within", "abcdefgh within"),
         ("abcde…", "abcde…"),
+        ("…45678", "…45678"),
+        ("45678", "45678"),
         ("${KEY} stays", "${KEY} stays"),
     ],
 )

@@ -98,6 +98,8 @@ def test_an_entry_that_was_wrong_in_one_of_several_runs_is_named() -> None:
     gates = judged(found, fpr_ceiling=0.1, recall_floor=0.9)
     assert "false alarms 2: seldom, often" in gates["d-fpr_ceiling"].message
     assert "missed 2: once_missed, once_found" in gates["d-recall_floor"].message
+    # Nothing stands between the parts of a message where there is nothing to say.
+    assert not any("; ; " in gate.message or gate.message.endswith("; ") for gate in gates.values())
     numbers = measured(found, 0.1)
     assert numbers["false_alarms"] == ["seldom", "often"]
     assert numbers["missed"] == ["once_missed", "once_found"]
