@@ -35,8 +35,8 @@ def outcome_lines(outcome: Mapping[str, Any]) -> Iterator[str]:
     """One assertion as ``✗ kind: message``, with what it stands on below."""
     yield f"  {MARKS[outcome['outcome']]} {outcome['assertion_kind']}: {outcome['message']}"
     if outcome["outcome"] == "failed":
-        yield indented(f"expected: {_shown(outcome['expected'])}")
-        yield indented(f"observed: {_shown(outcome['observed'])}")
+        yield indented(f"expected: {_excerpt(outcome['expected'])}")
+        yield indented(f"observed: {_excerpt(outcome['observed'])}")
         evidence = outcome["evidence"]
         yield indented(f"evidence: {evidence['artifact_path']} ({evidence['detail']})")
     if outcome["outcome"] == "inconclusive":
@@ -46,6 +46,6 @@ def outcome_lines(outcome: Mapping[str, Any]) -> Iterator[str]:
             yield indented(step)
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return shortened(text, SHOWN_OBSERVED)

@@ -102,5 +102,4 @@ def _row(
 
 
 def _error(agent: str, folder: CaseFolder, error: str) -> dict[str, Any]:
-    score = CaseScore(agent_name=agent, case_id=folder.path.name, outcomes=(), error=error)
-    return score.as_data()
+    return CaseScore(agent_name=agent, case_id=folder.path.name, outcomes=(), error=error).as_data()

@@ -1,6 +1,6 @@
-"""``narrative.json``: why a case ended as it did, told by a person, a model, or from its score alone.
+"""``narrative.json``: why a case ended as it did, written by somebody or made from its score alone.
 
-Whoever tells it, every observation cites files that were captured; what cannot be found there is refused.
+Every observation cites captured files; a citation that cannot be found there is refused.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
+    model_validator,
 )
 
 from pytest_mcpeval.browser.artifacts import CaseFolder
@@ -33,46 +33,44 @@ class NarrativeError(Exception):
         super().__init__("\n".join(problems))
 
 
-def _told(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("is blank")
     return text
 
 
-def _citation(value: Any) -> Any:
-    """A path alone is a citation too."""
-    return {"artifact_path": value} if isinstance(value, str) else value
+NotBlank = Annotated[str, AfterValidator(_not_blank)]
 
 
-Told = Annotated[str, AfterValidator(_told)]
+class _Model(BaseModel):
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
 
-class Citation(BaseModel):
+class Citation(_Model):
     """A captured file, relative to the folder of the case, and if given a span that must be in it."""
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
-
-    artifact_path: Told
+    artifact_path: NotBlank
     detail: str | None = None
-    span_id: Told | None = None
+    span_id: NotBlank | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_be_a_path_alone(cls, value: Any) -> Any:
+        return {"artifact_path": value} if isinstance(value, str) else value
 
 
-class Observation(BaseModel):
+class Observation(_Model):
     """One thing that was seen, with the files that show it."""
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
-
-    text: Told
-    citations: Annotated[list[Annotated[Citation, BeforeValidator(_citation)]], Field(min_length=1)]
+    text: NotBlank
+    citations: Annotated[list[Citation], Field(min_length=1)]
 
 
-class Narrative(BaseModel):
+class Narrative(_Model):
     """A whole ``narrative.json``."""
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
-
     case_id: str
-    summary: Told
+    summary: NotBlank
     observations: Annotated[list[Observation], Field(min_length=1)]
 
 

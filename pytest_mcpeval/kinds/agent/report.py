@@ -44,8 +44,8 @@ class ReportError(Exception):
 
 
 @dataclass(frozen=True)
-class Told:
-    """A case to be told: its score, its folder, and the narrative, given or made from the score."""
+class ReportedCase:
+    """A case in the report: its score, its folder, and the narrative, given or made from the score."""
 
     row: CaseRow
     folder: CaseFolder
@@ -56,8 +56,8 @@ class Told:
 def render(score: Score, directory: Path, narratives: Mapping[str, Path]) -> str:
     """The report on the score that lies in a directory, all its citations found.
 
-    ``narratives`` maps case id to a file; other cases are told by what lies beside their scores, or by their
-    scores alone.
+    ``narratives`` maps case id to a file; for other cases the narrative beside their score is taken, or one
+    made from the score.
 
     Raises:
         ReportError: A citation of the score or of a narrative does not hold.
@@ -65,18 +65,18 @@ def render(score: Score, directory: Path, narratives: Mapping[str, Path]) -> str
     """
     rows = score.cases if isinstance(score, AgentScore) else (score,)
     problems = [problem for row in rows for problem in _unresolved(row, case_folder(directory, row))]
-    told: list[Told] = []
+    reported: list[ReportedCase] = []
     for row in rows:
         folder = case_folder(directory, row)
         try:
             given = _given(row, folder, directory, narratives)
             made = narrative_of(row, folder) if given is None else given
-            told.append(Told(row, folder, made, is_given=given is not None))
+            reported.append(ReportedCase(row, folder, made, is_given=given is not None))
         except NarrativeError as error:
             problems += [f"narrative of {row.case_id}: {problem}" for problem in error.problems]
     if problems:
         raise ReportError(problems)
-    return "\n".join(_lines(score, directory, told)) + "\n"
+    return "\n".join(_lines(score, directory, reported)) + "\n"
 
 
 def _unresolved(row: CaseRow, folder: CaseFolder) -> Iterator[str]:
@@ -98,14 +98,14 @@ def _given(
     return None
 
 
-def _lines(score: Score, directory: Path, told: list[Told]) -> Iterator[str]:
+def _lines(score: Score, directory: Path, reported: list[ReportedCase]) -> Iterator[str]:
     if isinstance(score, CaseScore):
         yield f"# Case {escaped_markdown(score.case_id)} of the agent {escaped_markdown(score.agent_name)}"
     else:
         yield f"# Agent {escaped_markdown(score.agent_name)}"
         yield from ("", f"Run {escaped_markdown(score.run_id)}.", "")
         yield from _totals(score)
-    for case in told:
+    for case in reported:
         yield from _case(case, directory)
 
 
@@ -140,7 +140,7 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, int]]) -> Iterator[str
         yield f"| {escaped_markdown(name)} | {figures} |"
 
 
-def _case(case: Told, directory: Path) -> Iterator[str]:
+def _case(case: ReportedCase, directory: Path) -> Iterator[str]:
     row, folder = case.row, case.folder
     yield from ("", f"## {escaped_markdown(row.case_id)}: {_outcome_words(row)}", "")
     capture = _capture(folder)

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from pytest_mcpeval.core.sample import Outcome, Sample
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.agent.assertions.generations import dollars, milliseconds
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.run import Visit
-from pytest_mcpeval.kinds.agent.scoring import CaseOutcome, CaseScore
+from pytest_mcpeval.kinds.agent.scoring import CaseScore
 from pytest_mcpeval.kinds.agent.timeline import measured, measured_run, timeline
 from pytest_mcpeval.loading.messages import counted
 
 CAPTURED = "CAPTURED"
-
-OUTCOMES: Mapping[CaseOutcome, Outcome] = {
-    "passed": "passed",
-    "failed": "failed",
-    "inconclusive": "inconclusive",
-    "error": "error",
-}
 
 
 def sample_of(suite: AgentSuite, score: CaseScore, visit: Visit) -> Sample:
@@ -32,10 +24,10 @@ def sample_of(suite: AgentSuite, score: CaseScore, visit: Visit) -> Sample:
         suite=suite.key,
         kind=suite.kind,
         id=score.case_id,
-        outcome=OUTCOMES[score.outcome],
+        outcome=score.outcome,
         checks=tuple(outcome.as_check() for outcome in score.outcomes),
         message=headline(score),
-        traits=_traits(suite),
+        traits={"agent": suite.manifest.name},
         measured=measured(captured),
         run={
             **measured_run(captured),
@@ -56,13 +48,9 @@ def captured_sample(suite: AgentSuite, case_id: str, visit: Visit) -> Sample:
         outcome="skipped" if error is None else "error",
         message=error or "captured, not scored (--mcpeval-capture-only)",
         label=CAPTURED,
-        traits=_traits(suite),
+        traits={"agent": suite.manifest.name},
         run=_capture(visit),
     )
-
-
-def _traits(suite: AgentSuite) -> dict[str, Any]:
-    return {"agent": suite.manifest.name}
 
 
 def headline(score: CaseScore) -> str:

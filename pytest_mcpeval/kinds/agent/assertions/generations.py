@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from pytest_mcpeval.core.gate import SLACK
 from pytest_mcpeval.kinds.agent.assertions.verdicts import Judged, bounded, inconclusive
@@ -17,12 +18,11 @@ Measure = Callable[[Sequence[Generation]], "Measured | None"]
 Words = Callable[[float], str]
 
 
-class Measured:
+class Measured(NamedTuple):
     """A total, and how many of the model calls it is over."""
 
-    def __init__(self, value: float, rows: int) -> None:
-        self.value = value
-        self.rows = rows
+    value: float
+    rows: int
 
 
 def max_total_tokens(case: AgentCase, captured: Captured) -> Iterator[AssertionOutcome]:
