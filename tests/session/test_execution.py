@@ -242,4 +242,4 @@ def test_an_agent_is_exactly_one(written: object, words: str) -> None:
 def test_short_forms_of_agents() -> None:
     assert AgentModel.model_validate("command:claude -p {task}").command == ["claude", "-p", "{task}"]
     assert AgentModel.model_validate("model:openai:gpt-5").model == "openai:gpt-5"
-    assert AgentModel.model_validate("model:test").way == "model"
+    assert AgentModel.model_validate("model:test").model == "test"

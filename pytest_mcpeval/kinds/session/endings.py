@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from pytest_mcpeval.core.gate import names
 from pytest_mcpeval.core.sample import Check
-from pytest_mcpeval.kinds.session.records import BLOCKED, ScenarioRecord, TranscriptEntry, server_of
+from pytest_mcpeval.kinds.session.records import ScenarioRecord, TranscriptEntry, server_of
 from pytest_mcpeval.kinds.session.state import Execution, State
+from pytest_mcpeval.kinds.session.transcript import blocked_count
 
 COMPLETE = "complete"
 TARGETS = "targets_mcps"
@@ -62,7 +63,7 @@ def ending_of(scenario: ScenarioRecord, state: State, entries: Sequence[Transcri
         scenario=scenario,
         words=words,
         calls=0 if execution is None else execution.call_count,
-        blocked=sum(entry.tool == BLOCKED for entry in own),
+        blocked=blocked_count(own, scenario.id),
         servers=frozenset(name for entry in own if (name := server_of(entry.tool, servers))),
         checks=checks,
         failed=failed,

@@ -130,8 +130,3 @@ class AgentModel(FileModel):
         if self.instructions and self.model is None:
             raise ValueError(f"`instructions` are for a `model`, and this agent is {ways[0]}")
         return self
-
-    @property
-    def way(self) -> str:
-        """Which of the ways it is."""
-        return next(way for way in WAYS if getattr(self, way) is not None)
