@@ -144,10 +144,10 @@ class _Section:
 
     def _row(self, row: Row, widths: Sequence[int]) -> None:
         name, *cells = (visible(cell) for cell in row.cells)
-        figures = _figures(cells, widths[1:])
-        last = len(cells[-1])
-        self._reporter.write(f"  {_clipped(name, widths[0]):<{widths[0]}}{figures[: len(figures) - last]}")
-        self._reporter.write(cells[-1], **MARKUP[row.rating])
+        last = cells[-1] if cells else ""
+        others = _figures(cells, widths[1:]).removesuffix(last)
+        self._reporter.write(f"  {_clipped(name, widths[0]):<{widths[0]}}{others}")
+        self._reporter.write(last, **MARKUP[row.rating])
         self._reporter.write_line("")
 
     def left_to_gates(

@@ -119,8 +119,13 @@ def test_a_report_that_cannot_be_made_is_told(project: Project, returned: str, w
     assert run.report("report")["verdict"] == "passed"
 
 
-def test_nothing_is_written_unasked(project: Project) -> None:
-    assert project.run(SUITE).status == 0
+def test_nothing_is_written_unasked_and_a_table_may_have_one_column(project: Project) -> None:
+    conftest = (project.path / "conftest.py").read_text("utf-8")
+    tables = 'return [Table("Seen", ("",), (Row(("all words",)),)), Table("Spelling"'
+    project.write("conftest.py", conftest.replace('return [Table("Spelling"', tables))
+    run = project.run(SUITE)
+    assert run.status == 0, run.out
+    assert "all words" in run.out
     assert not list(project.path.rglob("cases.csv"))
 
 
