@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from pytest_mcpeval import Sample, SuiteResult
-from pytest_mcpeval.core.baseline import write_baseline
+from pytest_mcpeval.core.baseline import write_atomically, write_baseline
 from pytest_mcpeval.core.bless import write_baselines
 from pytest_mcpeval.core.evaluation import SessionState, SuiteRun
 from pytest_mcpeval.core.gate import Completeness
@@ -393,3 +393,18 @@ def test_a_run_without_any_suite_says_so(tmp_path: Path) -> None:
     run = project.run("--mcpeval-bless", *REPORTS)
     assert run.status == 1
     assert message(run).startswith("nothing to bless: no suite was run.")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "not" / "there" / "baseline.json"
+    write_atomically(path, "{}\n")
+    assert path.read_text() == "{}\n"
+    assert path.stat().st_mode & 0o777 == 0o644
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "new \ud800")
+    directory = tmp_path / "directory"
+    directory.mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_atomically(directory, "{}")
+    assert path.read_text() == "{}\n"
+    assert sorted(one.name for one in tmp_path.rglob("*")) == ["baseline.json", "directory", "not", "there"]

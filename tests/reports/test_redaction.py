@@ -465,3 +465,24 @@ def test_json_stays_json() -> None:
             "u": "\u2028",
         }
     assert made.data(data)["arguments"] == {"pin": "${NUMBER}"}
+
+
+def test_data_loses_values_in_texts_and_keys_and_numbers_where_others_wrote_them() -> None:
+    made = redactor(KEY="abcdefgh", PIN="123456")
+    assert made.data("of abcdefgh") == "of ${KEY}"
+    found = made.data({"abcdefgh": [("abcdefgh",), {"text": "123456", "count": 123456}], "none": None})
+    assert found == {"${KEY}": [["${KEY}"], {"text": "${PIN}", "count": 123456}], "none": None}
+    assert made.data({"arguments": {"pins": [123456, 1234567, True]}}) == {
+        "arguments": {"pins": ["${PIN}", 1234567, True]}
+    }
+    assert made.data(123456) == 123456
+    assert made.data(123456, is_free=True) == "${PIN}"
+
+
+def test_json_with_characters_that_it_should_have_escaped_loses_values_too() -> None:
+    made = redactor(KEY="abcdefgh")
+    assert made.json('{"a\tb": "abcdefgh\tz"}') == '{"a\tb": "${KEY}\\tz"}'
+
+
+def test_a_value_is_found_in_json_that_keeps_its_letters() -> None:
+    assert redactor(KEY='über"abcdef').text('[über\\"abcdef]') == "[${KEY}]"
