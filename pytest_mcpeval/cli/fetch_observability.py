@@ -54,7 +54,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Fetch, and print what was written."""
-    from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
+    from pytest_mcpeval.kinds.agent.observability.spans import ObservabilityError
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.text.visible import visible
 

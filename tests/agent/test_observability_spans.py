@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan, kind_of, span_of, usage_of
 from pytest_mcpeval.kinds.agent.observability.logs import ends_below_remote_parents, is_complete, logs_of
 from pytest_mcpeval.kinds.agent.observability.otlp import identifier
-from pytest_mcpeval.kinds.agent.observability.spans import Span, SpanKind
+from pytest_mcpeval.kinds.agent.observability.spans import MalformedSpanError, Span, SpanKind
 
 
 @pytest.mark.parametrize(

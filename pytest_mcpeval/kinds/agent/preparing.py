@@ -62,8 +62,8 @@ def _learn_backend(backend: TraceBackend) -> None:
 
 def _secret_headers(given: str, variable: str) -> list[str]:
     """The values of headers that are secret; others, such as the name of a tenant, may be ordinary words."""
-    from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
     from pytest_mcpeval.kinds.agent.observability.query_client import header_pairs
+    from pytest_mcpeval.kinds.agent.observability.spans import ObservabilityError
 
     try:
         return [value for name, value in header_pairs(given, variable).items() if is_secret_name(name)]

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan, span_of
 from pytest_mcpeval.kinds.agent.observability.query_client import QueryClient, base_of, header_pairs
-from pytest_mcpeval.kinds.agent.observability.spans import Span, nanoseconds_of
+from pytest_mcpeval.kinds.agent.observability.spans import (
+    MalformedSpanError,
+    ObservabilityError,
+    Span,
+    nanoseconds_of,
+)
 from pytest_mcpeval.kinds.agent.schema import OtelSource, PhoenixSource
 from pytest_mcpeval.loading.messages import counted
 from pytest_mcpeval.text.redact import redactor

@@ -11,7 +11,6 @@ from datetime import datetime
 from pytest_mcpeval.browser.artifacts import CaseFolder
 from pytest_mcpeval.kinds.agent.evidence import write_doubts
 from pytest_mcpeval.kinds.agent.observability.backends import Backend, Found, Window
-from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.logs import (
     BEHIND_MODELS,
     LOGS,
@@ -24,6 +23,7 @@ from pytest_mcpeval.kinds.agent.observability.logs import (
     unique,
     write_logs,
 )
+from pytest_mcpeval.kinds.agent.observability.spans import ObservabilityError
 from pytest_mcpeval.kinds.agent.schema import LangfuseSource, OtelSource, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import policy_problem
 from pytest_mcpeval.loading.messages import counted

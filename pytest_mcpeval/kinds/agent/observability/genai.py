@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pytest_mcpeval.core.sample import to_json
-from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError
-from pytest_mcpeval.kinds.agent.observability.spans import Span, SpanKind, Usage
+from pytest_mcpeval.kinds.agent.observability.spans import MalformedSpanError, Span, SpanKind, Usage
 
 Attributes = Mapping[str, Any]
 NumberT = TypeVar("NumberT", int, float)

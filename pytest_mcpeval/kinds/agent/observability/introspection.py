@@ -161,7 +161,8 @@ def _required(entries: Sequence[Entry], field: str) -> None:
 def _write_tool_calls(entries: list[Entry], folder: CaseFolder) -> list[str]:
     _required(entries, "tool_name")
     rows = [
-        ToolCall.model_validate({**entry, "arguments": _object(entry.get("arguments"))}) for entry in entries
+        ToolCall.model_validate({**entry, "arguments": object_of(entry.get("arguments"))})
+        for entry in entries
     ]
     write_rows(folder.tool_calls, rows)
     unread = sum(
@@ -172,11 +173,6 @@ def _write_tool_calls(entries: list[Entry], folder: CaseFolder) -> list[str]:
         return []
     where = f"{SETTING}.extract.tool_calls.arguments"
     return [f"{where}: {unread} of {counted(len(rows), 'entry', 'entries')} hold no JSON object: left out"]
-
-
-def _object(text: str | None) -> dict[str, Any] | None:
-    found = object_of(text)
-    return None if found is None else dict(found)
 
 
 def _write_routing_decisions(entries: list[Entry], folder: CaseFolder) -> list[str]:

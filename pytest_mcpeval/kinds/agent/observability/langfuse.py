@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.browser.login import learn_password
 from pytest_mcpeval.kinds.agent.observability.backends import Found, Window, credential, within
-from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.observations import span_of_observation
 from pytest_mcpeval.kinds.agent.observability.query_client import (
     TIMEOUT_SECONDS,
@@ -20,7 +19,7 @@ from pytest_mcpeval.kinds.agent.observability.query_client import (
     retried,
     segment,
 )
-from pytest_mcpeval.kinds.agent.observability.spans import Span
+from pytest_mcpeval.kinds.agent.observability.spans import MalformedSpanError, ObservabilityError, Span
 from pytest_mcpeval.kinds.agent.schema import LangfuseSource
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.text.redact import redactor

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError
 from pytest_mcpeval.kinds.agent.observability.genai import cost_of, count_of, object_of, text_of, total_or_sum
-from pytest_mcpeval.kinds.agent.observability.spans import Span, SpanKind, Usage, nanoseconds_of, parsed_time
+from pytest_mcpeval.kinds.agent.observability.spans import (
+    MalformedSpanError,
+    Span,
+    SpanKind,
+    Usage,
+    nanoseconds_of,
+    parsed_time,
+)
 
 KINDS: Mapping[str, SpanKind] = {
     "TOOL": "tool",

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan
+from pytest_mcpeval.kinds.agent.observability.spans import MalformedSpanError, ObservabilityError
 
 # Tempo: batches; OTLP: resourceSpans; some shims keep protobuf's own spelling.
 BATCHES = ("resourceSpans", "batches", "resource_spans")

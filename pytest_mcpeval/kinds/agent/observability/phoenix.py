@@ -7,10 +7,14 @@ from typing import Any
 
 from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.kinds.agent.observability.backends import EndpointBackend, Found, Window, spans_of, within
-from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError, ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.genai import RawSpan
 from pytest_mcpeval.kinds.agent.observability.query_client import Parameters, segment
-from pytest_mcpeval.kinds.agent.observability.spans import nanoseconds_of, parsed_time
+from pytest_mcpeval.kinds.agent.observability.spans import (
+    MalformedSpanError,
+    ObservabilityError,
+    nanoseconds_of,
+    parsed_time,
+)
 from pytest_mcpeval.kinds.agent.schema import PhoenixSource
 
 PAGE = 1_000

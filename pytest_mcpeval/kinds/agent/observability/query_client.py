@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
-from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
+from pytest_mcpeval.kinds.agent.observability.spans import ObservabilityError
 from pytest_mcpeval.loading.messages import shortened
 from pytest_mcpeval.servers.causes import plain_words
 from pytest_mcpeval.servers.json_paths import parse_json

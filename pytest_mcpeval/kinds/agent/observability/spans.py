@@ -1,4 +1,4 @@
-"""A span of a trace, whichever backend told it. Pure data."""
+"""A span of a trace, whichever backend it comes from, and what goes wrong when spans are fetched."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from pytest_mcpeval.kinds.agent.observability.errors import MalformedSpanError
-
 SpanKind = Literal["tool", "agent", "generation", "other"]
 
 NANOSECONDS = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+
+class ObservabilityError(Exception):
+    """A trace backend cannot be asked, or its answer cannot be read. The text is for people."""
+
+
+class MalformedSpanError(ValueError):
+    """A span that cannot be read; it is skipped and counted."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from pytest_mcpeval.kinds.agent.observability.backends import (
     spans_of,
     within,
 )
-from pytest_mcpeval.kinds.agent.observability.errors import ObservabilityError
 from pytest_mcpeval.kinds.agent.observability.otlp import RawTrace, json_of_protobuf, trace_of
 from pytest_mcpeval.kinds.agent.observability.query_client import Answer, segment
-from pytest_mcpeval.kinds.agent.observability.spans import Span
+from pytest_mcpeval.kinds.agent.observability.spans import ObservabilityError, Span
 
 FIRST_LIMIT = 100
 LAST_LIMIT = 12_800
