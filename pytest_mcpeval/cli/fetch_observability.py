@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
     """Fetch, and print what was written."""
     from pytest_mcpeval.kinds.agent.observability.spans import ObservabilityError
     from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.loading.messages import counted
     from pytest_mcpeval.text.visible import visible
 
     try:
@@ -63,7 +63,9 @@ def run(options: argparse.Namespace) -> int:
     except (DataFileError, ObservabilityError, OSError, ValueError) as error:
         print(visible(f"{options.prog}: {error}"), file=sys.stderr)
         return 1
-    for line in _lines(folder, result):
+    written = [f"wrote {folder.observability / name}" for name in result.written]
+    summary = f"{counted(result.traces, 'trace')}, {counted(len(result.written), 'log')} written"
+    for line in (*result.notes, *written, summary):
         print(visible(line))
     return 0
 
@@ -75,9 +77,13 @@ def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
     from pytest_mcpeval.kinds.agent.observability.fetching import TraceQuery, fetch
     from pytest_mcpeval.kinds.agent.preparing import learn
     from pytest_mcpeval.kinds.agent.urls import filled
+    from pytest_mcpeval.loading.messages import choice, suggestion
 
     manifest = load_manifest(Path(options.manifest))
-    _check_case(manifest, options)
+    cases = [case.id for case in manifest.cases]
+    if options.case not in cases:
+        hint = suggestion(options.case, cases)
+        raise ValueError(f"{options.manifest}: no case {options.case!r}{hint}: it has {choice(cases)}")
     folder = CaseFolder(Path(options.case_dir).resolve())
     if not folder.path.is_dir():
         raise ValueError(f"--case-dir: no such directory: {options.case_dir}")
@@ -99,15 +105,6 @@ def _fetched(options: argparse.Namespace) -> tuple[CaseFolder, FetchResult]:
     return folder, result
 
 
-def _check_case(manifest: Manifest, options: argparse.Namespace) -> None:
-    from pytest_mcpeval.loading.messages import choice, suggestion
-
-    known = [case.id for case in manifest.cases]
-    if options.case not in known:
-        hint = suggestion(options.case, known)
-        raise ValueError(f"{options.manifest}: no case {options.case!r}{hint}: it has {choice(known)}")
-
-
 def _check_capture(capture: Capture | None, manifest: Manifest, options: argparse.Namespace) -> None:
     """See that the traces are not written to those of another case."""
     if capture is None:
@@ -118,11 +115,3 @@ def _check_capture(capture: Capture | None, manifest: Manifest, options: argpars
             f"--case-dir: {options.case_dir} holds the case {capture.case_id!r} of the agent {agent!r}, and "
             f"asked for is {options.case!r} of {manifest.name!r}"
         )
-
-
-def _lines(folder: CaseFolder, result: FetchResult) -> Iterator[str]:
-    from pytest_mcpeval.loading.messages import counted
-
-    yield from result.notes
-    yield from (f"wrote {folder.observability / name}" for name in result.written)
-    yield f"{counted(result.traces, 'trace')}, {counted(len(result.written), 'log')} written"
