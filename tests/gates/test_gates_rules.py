@@ -19,6 +19,7 @@ from pytest_mcpeval.kinds.scenario.gates import gate_names, judge_gates
 from pytest_mcpeval.kinds.scenario.metrics import percentile
 from pytest_mcpeval.kinds.scenario.schema import GatesModel
 from pytest_mcpeval.kinds.session.critic.findings import Finding, Severity
+from pytest_mcpeval.kinds.session.gates import gate_names as session_gate_names
 from pytest_mcpeval.kinds.session.gates import judge_gates as judge_session
 from pytest_mcpeval.kinds.session.schema import GatesModel as SessionGates
 
@@ -266,6 +267,18 @@ def finding(number: int, server: str, summary: str, severity: Severity = "Major"
         summary=summary,
         evidence_ids=tuple(f"S1-{step:03}" for step in range(1, 8)),
     )
+
+
+def test_a_finding_as_bad_as_is_said_fails_a_session() -> None:
+    minor, major = finding(1, "tiny", "slow", "Minor"), finding(2, "tiny", "wrong")
+    gates = SessionGates(fail_on="Major", max_findings={"Minor": 0, "Major": None})
+    assert session_gate_names(gates, has_baseline=True) == ["fail_on", "max_minor", "new_findings"]
+    assert session_gate_names(SessionGates(fail_on="never"), has_baseline=False) == []
+    verdicts = [gate.verdict for gate in judge_session("s", gates, [minor], None)]
+    assert verdicts == ["passed", "not_set", "failed"]
+    fail_on = judge_session("s", gates, [minor, major], None)[0]
+    assert (fail_on.verdict, fail_on.value, fail_on.limit) == ("failed", 1, 0)
+    assert {gate.verdict for gate in judge_session("s", gates, None, [])} == {"error"}
 
 
 def test_findings_beyond_those_that_were_committed_are_new() -> None:
