@@ -107,6 +107,12 @@ def test_missing_cases_and_cases_in_error_fail_every_gate() -> None:
     assert second.verdict == "error"
 
 
+def test_a_gate_that_its_kind_did_not_evaluate_stays_so_without_all_cases() -> None:
+    lacking = completeness(["a", "b"], {"a", "b"}, {"a": sample("a")}, stopped=False)
+    (gate,) = fail_closed([replace(PASSED, verdict="not_evaluated")], lacking)
+    assert (gate.verdict, gate.message) == ("not_evaluated", "fine")
+
+
 def test_only_set_aside_cases_are_no_measurement() -> None:
     found = completeness(["a"], {"a"}, {"a": sample("a", "skipped")}, stopped=False)
     assert fail_closed([PASSED], found)[0].message == "no case was measured; fine"
@@ -291,7 +297,7 @@ def test_findings_beyond_those_that_were_committed_are_new() -> None:
     # A critic words things anew: one of a place is one of that place.
     assert judged([slower], [slow]).message == "0 findings that the baseline has not"
     new = judged([slower, slow], [slow])
-    assert (new.verdict, new.value) == ("failed", 1)
+    assert (new.verdict, new.value, new.baseline, new.limit) == ("failed", 1, 0, 0)
     shown = "F2 [Major] tiny: slower (S1-001, S1-002, S1-003, S1-004, S1-005)"
     assert new.message == f"1 findings that the baseline has not: {shown}"
     # Once committed, a finding answers for one and no more.

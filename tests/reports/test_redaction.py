@@ -360,6 +360,11 @@ def test_where_values_overlap_neither_the_first_nor_the_last_gives_its_name(orde
     assert made.text("<xy-abcdef-123456-z>") == "<${LONG}>"
     assert made.text("<xy-abcdef-123456>") == "<${LONG}>"
     assert made.text("<abcdef-123456> <123456-z>") == "<${LONG}> <${LAST}>"
+    chain = "12345 aaaaaa-bbbbbbb-cccccccc"
+    made = redactor(A=chain[6:15], B=chain[11:21], C=chain[17:29])
+    assert made.text(chain) == "12345 ${C}"
+    # A value that overlaps with itself.
+    assert redactor(KEY="aaaaaaa").text("<aaaaaaaa>") == "<${KEY}>"
     # The one that begins together with a longer one.
     nested = redactor(**dict(list({"SHORT": "abcdef", "LONG": "abcdef-123456"}.items())[::order]))
     assert nested.text("<abcdef-123456>") == "<${LONG}>"
@@ -387,6 +392,7 @@ def test_no_end_of_a_value_in_base64_is_left(length: int) -> None:
     [
         ("found abcdefgh-1234…", "found ${KEY}…"),
         ("…-12345678 stays", "…${KEY} stays"),
+        ("…345678 stays", "…${KEY} stays"),
         ("abcdef... (3 more)", "${KEY}... (3 more)"),
         ("ends with abcdefgh-12", "ends with ${KEY}"),
         ("abcdefgh within", "abcdefgh within"),
@@ -403,6 +409,7 @@ def test_half_a_value_is_found_where_a_text_was_cut(text: str, shown: str) -> No
 def test_a_variable_s_name_is_no_value() -> None:
     made = redactor(API_TOKEN="abcdef", OTHER="API_TOKEN")
     assert made.text(made.text("abcdef API_TOKEN")) == "${API_TOKEN} ${OTHER}"
+    assert made.text("${API_TOKEN}") == "${API_TOKEN}"
 
 
 def test_each_line_of_a_value_is_found() -> None:

@@ -15,7 +15,15 @@ from sklearn.metrics import (  # type: ignore[import-untyped]
 )
 
 from pytest_mcpeval import GateResult
-from pytest_mcpeval.kinds.security.gates import DetectorGates, OldVerdicts, changed, gate_names, judge_gates
+from pytest_mcpeval.kinds.security.gates import (
+    DetectorGates,
+    OldVerdicts,
+    changed,
+    compares,
+    gate_names,
+    judge_gates,
+    looking_at,
+)
 from pytest_mcpeval.kinds.security.rates import Confusion, Row, measured, scored, summary
 from pytest_mcpeval.kinds.security.schema import DetectorGatesModel
 
@@ -137,6 +145,27 @@ def test_the_message_says_what_a_corpus_can_certify() -> None:
     certified = judged(rows(tp=1, fp=1, tn=45), mode="bound")["d-fpr_ceiling"]
     assert certified.verdict == "passed"
     assert "within 10 %, and so is the one-sided 95 % limit of 9.9 %" in certified.message
+
+
+def test_a_floor_that_a_corpus_certifies() -> None:
+    found = judged(rows(tp=100, tn=5), recall_floor=0.9, mode="bound")["d-recall_floor"]
+    assert found.verdict == "passed"
+    assert "not below 90 %, and so is the one-sided 95 % limit of 97.0 %" in found.message
+    found = judged(rows(tp=10, tn=5), recall_floor=0.9, mode="bound")["d-recall_floor"]
+    assert found.verdict == "failed"
+    assert "the one-sided 95 % limit of 74.1 % is below the floor of 90 %" in found.message
+    # Of a share of a hit, the worse whole number is taken.
+    found = judged([Row("y", True, "attack", 0.5), *rows(tn=5)], recall_floor=0.1)["d-recall_floor"]
+    assert "recall 0.5/1 = 50.0 % (95 % CI 0.0–97.5 %)" in found.message
+
+
+def test_which_gates_compare_and_which_look_at_an_entry() -> None:
+    assert compares(DetectorGatesModel(max_newly_missed=None))
+    assert compares(DetectorGatesModel(max_new_false_alarms=None))
+    assert not compares(DetectorGatesModel(max_newly_missed=None, max_new_false_alarms=None))
+    assert looking_at("d", "c", malicious=None) == ["d-max_errors"]
+    assert looking_at("d", "c", malicious=True) == ["d-recall_floor", "d-recall_c", "d-max_newly_missed"]
+    assert looking_at("d", "c", malicious=False) == ["d-fpr_ceiling", "d-max_new_false_alarms"]
 
 
 def test_high_recall_never_excuses_a_broken_ceiling() -> None:
