@@ -290,7 +290,7 @@ def _write_reports(
             writer.write(file.path, file.text(evaluation))
     started = min(shard.model.run.started for shard in shards)
     seconds = sum(shard.model.run.seconds for shard in shards)
-    hook = found.hook.pytest_mcpeval_report
+    hook = found.config.hook.pytest_mcpeval_report
     writer.write_report(evaluation, hook, options.report and here / options.report, started, seconds)
     if line := writer.line(options.report and here / options.report):
         print(line)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from pytest_mcpeval.config.root_directory import configures_pytest
 
 if TYPE_CHECKING:
-    import pluggy
     import pytest
 
     from pytest_mcpeval.core.run_context import RunContext
@@ -67,11 +66,11 @@ def runtime_of(root: Path, paths: Sequence[str] = ()) -> Runtime:
 
 @dataclass(frozen=True)
 class Collected:
-    """What a session of pytest would run, what it knows then, and its hooks."""
+    """What a session of pytest would run, what it knows then, and its configuration."""
 
     runtime: Runtime
     selections: Sequence[Selection]
-    hook: pluggy.HookRelay
+    config: pytest.Config
 
 
 def collected(root: Path, arguments: Sequence[str]) -> Collected:
@@ -88,7 +87,7 @@ def collected(root: Path, arguments: Sequence[str]) -> Collected:
         def pytest_collection_finish(self, session: pytest.Session) -> None:
             executor = session.config.pluginmanager.get_plugin("mcpeval-executor")
             assert isinstance(executor, Executor)
-            found.append(Collected(executor.runtime, executor.selections(), session.config.hook))
+            found.append(Collected(executor.runtime, executor.selections(), session.config))
 
     _start_pytest(root, arguments, Finished(), found)
     return found[0]
