@@ -44,13 +44,15 @@ def test_at_least_has_slack_for_floats_and_none_for_absence(
 
 
 def test_at_most() -> None:
-    assert at_most("s", "g", 0.1 + 0.2, 0.3).verdict == "passed"
+    passed = at_most("s", "g", 0.1 + 0.2, 0.3)
+    assert (passed.verdict, passed.timed) == ("passed", False)
     found = at_most("s", "g", 12_345.6, 5_000, unit=" ms")
     assert (found.verdict, found.message) == ("failed", "12,346 ms, wanted at most 5,000 ms")
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0, "0"), (33.3333, "33.33"), (100, "100"), (999.96, "1000"), (1e6, "1,000,000")]
+    ("value", "shown"),
+    [(0, "0"), (33.3333, "33.33"), (100, "100"), (999.96, "1000"), (1000, "1,000"), (1e6, "1,000,000")],
 )
 def test_figures(value: float, shown: str) -> None:
     assert figure(value) == shown
@@ -72,6 +74,8 @@ def test_chance_is_told_in_runs(p: float, shown: str) -> None:
 
 
 def test_many_ids_are_counted() -> None:
+    assert names(list("abcdefghij")) == "a, b, c, d, e, f, g, h, i, j"
+    assert names(list("abcdefghijk")) == "a, b, c, d, e, f, g, h, i, j and 1 more"
     assert names(["a", "b"]) == "a, b"
     assert names([str(n) for n in range(12)], limit=3) == "0, 1, 2 and 9 more"
 
