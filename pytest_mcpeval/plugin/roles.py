@@ -109,7 +109,8 @@ def _add_datasets_to_testpaths(config: pytest.Config, runtime: Runtime) -> None:
 
 
 def _register_html(config: pytest.Config, reporter: Reporter) -> None:
-    if config.pluginmanager.hasplugin("html"):
+    # Evidence is put into html for each case: not where no report was asked for.
+    if config.getoption("htmlpath", None):
         from pytest_mcpeval.reports.html import HtmlReport
 
         config.pluginmanager.register(
