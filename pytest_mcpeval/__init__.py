@@ -14,12 +14,12 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.directive import BrowserError
     from pytest_mcpeval.core.charts import Bar, Bars, Curve, Matrix
-    from pytest_mcpeval.core.declaration import ReportFile
+    from pytest_mcpeval.core.declaration import CommandLine, ReportFile
     from pytest_mcpeval.core.evaluation import Evaluation, SuiteResult
     from pytest_mcpeval.core.fields import FileModel, RowModel
     from pytest_mcpeval.core.gate import GateResult, at_least, at_most
     from pytest_mcpeval.core.kind import Case, Kind, Place, SettingsFile, Suite, TargetError
-    from pytest_mcpeval.core.option import CommandLine, Option
+    from pytest_mcpeval.core.option import Option
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.core.sample import Check, Sample
     from pytest_mcpeval.core.tables import Row, Table
@@ -117,12 +117,15 @@ __all__ = [
 _MODULES = {
     "browser.directive": ("BrowserError",),
     "core.charts": ("Bar", "Bars", "Curve", "Matrix"),
-    "core.declaration": ("ReportFile",),
+    "core.declaration": (
+        "CommandLine",
+        "ReportFile",
+    ),
     "core.evaluation": ("Evaluation", "SuiteResult"),
     "core.fields": ("FileModel", "RowModel"),
     "core.gate": ("GateResult", "at_least", "at_most"),
     "core.kind": ("Case", "Kind", "Place", "SettingsFile", "Suite", "TargetError"),
-    "core.option": ("CommandLine", "Option"),
+    "core.option": ("Option",),
     "core.run_context": ("RunContext",),
     "core.sample": ("Check", "Sample"),
     "core.tables": ("Row", "Table"),

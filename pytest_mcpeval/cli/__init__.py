@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn, TextIO
 
 from pytest_mcpeval import __version__
-from pytest_mcpeval.kinds import KIND_COMMANDS
+from pytest_mcpeval.kinds.registry import KIND_COMMANDS
 from pytest_mcpeval.text.redact import redactor
 
 COMMANDS = {

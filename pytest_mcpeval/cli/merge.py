@@ -280,7 +280,7 @@ def _write_reports(
     evaluation: Evaluation, shards: Sequence[Shard], found: Collected, options: argparse.Namespace
 ) -> ReportWriter:
     """Write what was asked for."""
-    from pytest_mcpeval.core.option import CommandLine
+    from pytest_mcpeval.core.declaration import CommandLine
     from pytest_mcpeval.reports.files import ReportWriter
 
     writer, here = ReportWriter(Path.cwd()), Path.cwd()

@@ -31,7 +31,7 @@ def root_directory(start: Path) -> Path:
 def runtime_at(root: Path) -> Runtime:
     """What the plugin knows in a session with this root directory, without conftest files and ini keys."""
     from pytest_mcpeval.config.settings import Settings
-    from pytest_mcpeval.kinds import Kinds
+    from pytest_mcpeval.kinds.registry import Kinds
     from pytest_mcpeval.kinds.scenario.checks import BUILTIN
     from pytest_mcpeval.plugin.runtime import Runtime
 

@@ -15,8 +15,8 @@ import pytest
 
 from pytest_mcpeval.config.options import DATA_FILE_PATTERNS, DATASET_DIRECTORIES, OPTIONS
 from pytest_mcpeval.config.root_directory import values_that_move
-from pytest_mcpeval.core.declaration import KindDeclaration
-from pytest_mcpeval.core.option import CommandLine, Option
+from pytest_mcpeval.core.declaration import CommandLine, KindDeclaration
+from pytest_mcpeval.core.option import Option
 
 DECIDED = "mcpeval_options"
 """Where a worker finds what the first process of the run decided, as JSON."""

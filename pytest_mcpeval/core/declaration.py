@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.evaluation import Evaluation
     from pytest_mcpeval.core.kind import Suite
-    from pytest_mcpeval.core.option import CommandLine, Option
+    from pytest_mcpeval.core.option import Option
     from pytest_mcpeval.loading import Document
 
 DocumentRole = Literal["suite", "support"]
 """A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What the command line says to a kind, in one process of a run.
+
+    ``directory`` is where the command was given; ``value`` returns that of an option by its `Option.dest`.
+    ``decided`` is what the first process of the run decided for all (see `KindDeclaration.decided`).
+    """
+
+    root: Path
+    directory: Path
+    value: Callable[[str], Any]
+    decided: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """An option, as ``argparse`` takes it. One with neither ``metavar`` nor ``choices`` is a flag.
 
     With ``changes_measure``, the shards of a run must agree on it: it changes what is measured, or what gates
@@ -45,20 +42,6 @@ class Option:
         found = {"metavar": self.metavar, "type": self.type, "choices": self.choices, "help": self.help}
         repeated: dict[str, Any] = {"action": "append", "default": []} if self.is_repeatable else {}
         return {**repeated, **{key: value for key, value in found.items() if value is not None}}
-
-
-@dataclass(frozen=True)
-class CommandLine:
-    """What the command line says to a kind, in one process of a run.
-
-    ``directory`` is where the command was given; ``value`` returns that of an option by its `Option.dest`.
-    ``decided`` is what the first process of the run decided for all (see `KindDeclaration.decided`).
-    """
-
-    root: Path
-    directory: Path
-    value: Callable[[str], Any]
-    decided: Mapping[str, Any] = field(default_factory=dict)
 
 
 def natural(text: str) -> int:

@@ -14,11 +14,11 @@ from pytest_mcpeval.config.path_patterns import matches
 from pytest_mcpeval.config.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
 from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.baseline import is_baseline
+from pytest_mcpeval.core.declaration import CommandLine
 from pytest_mcpeval.core.detect import detect_kind, is_json_schema, is_report
 from pytest_mcpeval.core.evaluation import Evaluation, SessionState, SuiteRun
 from pytest_mcpeval.core.judging import evaluate
 from pytest_mcpeval.core.kind import SettingsFile
-from pytest_mcpeval.core.option import CommandLine
 from pytest_mcpeval.core.run_context import RunContext, Target, TargetT
 from pytest_mcpeval.core.sample_store import SampleStore, Selection, selection_of
 from pytest_mcpeval.loading import DataFileError, Problem, load
@@ -27,7 +27,7 @@ from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.kind import Suite
-    from pytest_mcpeval.kinds import Kinds
+    from pytest_mcpeval.kinds.registry import Kinds
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.connections import Connections

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from pytest_mcpeval.cli import main
 from pytest_mcpeval.cli.schema import NAMES
-from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import load
 from tests.agent.captured_runs import case as agent_case

@@ -17,7 +17,7 @@ from typing import Any
 from pytest_mcpeval import DataFileError, Sample, Suite
 from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.baseline import write_baseline
-from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import load
 from pytest_mcpeval.plugin.runtime import Runtime

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_mcpeval import DataFileError
 from pytest_mcpeval.config.settings import Settings
-from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.plugin.runtime import Runtime
 

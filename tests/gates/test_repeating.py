@@ -22,7 +22,7 @@ from pytest_mcpeval.core.repeating import (
     standard_deviations,
 )
 from pytest_mcpeval.core.sample import Outcome, samples_from_json, samples_to_json
-from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.tables import tables
 from pytest_mcpeval.plugin.runtime import Runtime

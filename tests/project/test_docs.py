@@ -19,10 +19,10 @@ from pytest_mcpeval.browser.directive import Interaction
 from pytest_mcpeval.cli import COMMANDS
 from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.case import CaseMarks, SkipIfEnv, Xfail
-from pytest_mcpeval.kinds import Kinds
 from pytest_mcpeval.kinds.agent import schema as agents
 from pytest_mcpeval.kinds.agent import settings as agent_settings
 from pytest_mcpeval.kinds.agent.load import manifest_of
+from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.retrievers import RetrieverModel, make_retriever

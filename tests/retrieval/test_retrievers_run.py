@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from pytest_mcpeval.cli.file_schemas import project_schema
-from pytest_mcpeval.kinds import Kinds
+from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from tests.retrieval.golden import GoldenProject
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.core.option import CommandLine, Option, natural, positive
+from pytest_mcpeval.core.option import Option, natural, positive
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.declaration import CommandLine
     from pytest_mcpeval.kinds.agent.options import RunOptions
 
 POOL_SIZE = 8

@@ -9,8 +9,8 @@ from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
 from pytest_mcpeval.kinds.agent.command_line import OPTIONS, run_options
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.declaration import CommandLine
     from pytest_mcpeval.core.kind import Suite
-    from pytest_mcpeval.core.option import CommandLine
     from pytest_mcpeval.kinds.agent.options import RunOptions
 
 _MANIFEST_KEYS = ("apiVersion", "access", "cases")

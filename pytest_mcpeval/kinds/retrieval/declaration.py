@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
-from pytest_mcpeval.core.option import CommandLine, Option
+from pytest_mcpeval.core.declaration import CommandLine, DocumentRole, KindDeclaration
+from pytest_mcpeval.kinds.retrieval.command_line import OPTIONS
 from pytest_mcpeval.kinds.retrieval.definitions import METRICS
 
 
@@ -16,15 +16,7 @@ class RetrievalDeclaration(KindDeclaration):
     name = "retrieval"
     file_description = "a `queries:` list (retrieval)"
     file_keys = ("queries",)
-    option_table = (
-        Option(
-            "--mcpeval-retriever",
-            "the search that retrieval suites evaluate instead of their own: bm25, tfidf, "
-            "python:pkg.mod:search, fixture:NAME, command:PROGRAM, or a JSON mapping as in mcpeval.yaml",
-            metavar="RETRIEVER",
-            changes_measure=True,
-        ),
-    )
+    option_table = OPTIONS
     commands: ClassVar[Mapping[str, str]] = {
         "snapshot": "pytest_mcpeval.cli.snapshot",
     }

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration, ReportFile
-from pytest_mcpeval.core.option import CommandLine, Option
-
-SARIF = "--mcpeval-sarif"
+from pytest_mcpeval.core.declaration import CommandLine, DocumentRole, KindDeclaration, ReportFile
+from pytest_mcpeval.kinds.security.command_line import OPTIONS, SARIF
 
 _OF_CORPORA = {"label", "provenance"}
 
@@ -20,14 +18,7 @@ class SecurityDeclaration(KindDeclaration):
     name = "security"
     file_description = "an `entries:` list (security)"
     file_keys = ("entries",)
-    option_table = (
-        Option(
-            SARIF,
-            "write what was found in scanned servers (`security: [{scan: …}]`) into FILE, as SARIF 2.1.0",
-            metavar="FILE",
-            is_report=True,
-        ),
-    )
+    option_table = OPTIONS
 
     def options(self, command_line: CommandLine) -> Path | None:
         """The file for what scans find."""

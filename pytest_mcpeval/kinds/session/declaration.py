@@ -11,7 +11,7 @@ from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
 from pytest_mcpeval.kinds.session.command_line import OPTIONS
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.option import CommandLine
+    from pytest_mcpeval.core.declaration import CommandLine
     from pytest_mcpeval.kinds.session.options import SessionOptions
     from pytest_mcpeval.loading import Document
 

@@ -1,0 +1,16 @@
+"""The options about labelled corpora and scans. Imported in every session, so it is light."""
+
+from __future__ import annotations
+
+from pytest_mcpeval.core.option import Option
+
+SARIF = "--mcpeval-sarif"
+
+OPTIONS = (
+    Option(
+        SARIF,
+        "write what was found in scanned servers (`security: [{scan: …}]`) into FILE, as SARIF 2.1.0",
+        metavar="FILE",
+        is_report=True,
+    ),
+)
