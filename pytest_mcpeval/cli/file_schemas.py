@@ -1,27 +1,18 @@
-"""JSON Schemas of data files, ``mcpeval.yaml`` and ``.mcp.json``, made from the models that read them.
-
-Most models read every key in snake_case and in camelCase, so the schemas list both spellings. What a model's
-validators demand beyond its fields is added here.
-"""
+"""JSON Schemas of data files, ``mcpeval.yaml`` and ``.mcp.json``, made from the models that read them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from pydantic import AliasChoices, BaseModel
-from pydantic.alias_generators import to_camel
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
-from pytest_mcpeval.core.fields import PROVENANCE
-from pytest_mcpeval.core.kind import Kind
+    from pytest_mcpeval.core.kind import Kind
 
 Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-CHECK = {"$ref": "#/$defs/check"}
-TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
-
-_EXPECTATIONS = ("validations", "expected_keywords", "forbidden_keywords", "expected_imports")
 
 
 def scenario_schema() -> Schema:
@@ -29,12 +20,21 @@ def scenario_schema() -> Schema:
     from pytest_mcpeval.kinds.scenario.checks import BUILTIN
     from pytest_mcpeval.kinds.scenario.schema import SuiteModel
 
-    suite = _schema_of(SuiteModel)
+    suite = SuiteModel.model_json_schema()
     definitions = suite.pop("$defs")
-    definitions["ExpectedModel"]["properties"]["validations"]["items"] = CHECK
-    definitions["ExpectedModel"]["anyOf"] = [{"required": [key]} for key in _spelled(_EXPECTATIONS)]
-    definitions["StepModel"]["oneOf"] = [{"required": [way]} for way in ("tool", "resource", "prompt")]
-    expects = [{"required": [key]} for key in _spelled(("expected", "expect_rejection", "expect_empty"))]
+    # What validators of the models demand beyond their fields.
+    definitions["ExpectedModel"]["properties"]["validations"]["items"] = {"$ref": "#/$defs/check"}
+    definitions["ExpectedModel"]["anyOf"] = _one_of(
+        "validations",
+        "expected_keywords",
+        "expectedKeywords",
+        "forbidden_keywords",
+        "forbiddenKeywords",
+        "expected_imports",
+        "expectedImports",
+    )
+    definitions["StepModel"]["oneOf"] = _one_of("tool", "resource", "prompt")
+    expects = _one_of("expected", "expect_rejection", "expectRejection", "expect_empty", "expectEmpty")
     call = {"required": ["tool", "input"], "anyOf": expects}
     definitions["CaseModel"]["oneOf"] = [{"required": ["steps"]}, call]
     cases = {"type": "array", "items": {"$ref": "#/$defs/CaseModel"}, "minItems": 1}
@@ -46,15 +46,26 @@ def scenario_schema() -> Schema:
     }
 
 
+def _one_of(*keys: str) -> list[Schema]:
+    return [{"required": [key]} for key in keys]
+
+
 def model_schema(name: str, model: type[BaseModel]) -> Schema:
     """The schema of a data file that a kind describes by a model."""
-    schema = _schema_of(model)
-    schema["patternProperties"] = {f"^{PROVENANCE}": {}}
+    schema = _closed(model.model_json_schema())
     return {"$schema": DIALECT, **schema, "title": f"pytest-mcpeval: {name}"}
 
 
+def _closed(schema: Schema) -> Schema:
+    """The schema; models that say nothing of unknown keys refuse them."""
+    for found in (schema, *schema.get("$defs", {}).values()):
+        if "properties" in found:
+            found.setdefault("additionalProperties", False)
+    return schema
+
+
 def agent_schema() -> Schema:
-    """The schema of a manifest, whose keys have one spelling; catalogues and the like are not in it."""
+    """The schema of a manifest; catalogues and the like are not in it."""
     from pytest_mcpeval.kinds.agent.schema import Manifest
 
     schema = Manifest.model_json_schema()
@@ -63,24 +74,26 @@ def agent_schema() -> Schema:
 
 def project_schema(kinds: Mapping[str, Kind[Any]]) -> Schema:
     """The schema of ``mcpeval.yaml`` with the sections of all kinds."""
-    definitions: Schema = {"server": _server()}
+    from pydantic.json_schema import models_json_schema
+
+    from pytest_mcpeval.config.project_rules import entry_model
+    from pytest_mcpeval.servers.schema import ServerEntry
+
+    models = {name: entry_model(kind.settings_model, name) for name, kind in kinds.items()}
+    wanted: list[type[BaseModel]] = [ServerEntry, *models.values()]
+    found, schema = models_json_schema([(model, "validation") for model in wanted])
     properties: Schema = {
         "servers": {
             "type": "object",
             "description": "servers by name; they win over those of .mcp.json",
-            "additionalProperties": {"$ref": "#/$defs/server"},
+            "additionalProperties": found[ServerEntry, "validation"],
         }
     }
-    for name, kind in kinds.items():
-        # Models of several kinds have the same names.
-        entry = _schema_of(kind.settings_model, f"{name}.")
-        definitions |= entry.pop("$defs", {})
-        entry["properties"]["files"] = _files()
+    for name, model in models.items():
+        entry = found[model, "validation"]
         entries: Schema = {"type": "array", "items": entry}
-        if kind.settings_key is not None:
-            definitions[f"{name}.Entry"] = entry
-            reference = {"$ref": f"#/$defs/{name}.Entry"}
-            entries = {"anyOf": [{"type": "array", "items": reference}, reference]}
+        if kinds[name].settings_key is not None:
+            entries = {"anyOf": [entries, entry]}
         properties[name] = {**entries, "description": f"settings of {name} suites"}
     return {
         "$schema": DIALECT,
@@ -88,13 +101,15 @@ def project_schema(kinds: Mapping[str, Kind[Any]]) -> Schema:
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
-        "$defs": definitions,
+        **_closed(schema),
     }
 
 
 def mcp_json_schema() -> Schema:
     """The schema of ``.mcp.json``; keys that only other hosts read are allowed."""
-    server = {**_server(), "additionalProperties": True}
+    from pytest_mcpeval.servers.schema import ServerEntry
+
+    server = {**ServerEntry.model_json_schema(), "additionalProperties": True}
     # Other hosts spell it in ways of their own.
     server["properties"]["type"] = {"type": "string"}
     return {
@@ -107,59 +122,3 @@ def mcp_json_schema() -> Schema:
         "required": ["mcpServers"],
         "$defs": {"server": server},
     }
-
-
-def _server() -> Schema:
-    from pytest_mcpeval.servers.schema import ServerEntry
-
-    schema = _schema_of(ServerEntry)
-    properties = schema["properties"]
-    properties["args"]["items"] = TEXT_OR_NUMBER
-    properties["env"]["additionalProperties"] = TEXT_OR_NUMBER
-    properties["headers"]["additionalProperties"] = TEXT_OR_NUMBER
-    schema["oneOf"] = [{"required": [way]} for way in ("command", "url", "module")]
-    return schema
-
-
-def _files() -> Schema:
-    pattern = {"type": "string", "minLength": 1}
-    return {
-        "description": "globs relative to this file; without it, all files below",
-        "anyOf": [pattern, {"type": "array", "items": pattern, "minItems": 1}],
-    }
-
-
-def _schema_of(model: type[BaseModel], prefix: str = "") -> Schema:
-    """The schema of a model; ``prefix`` is put before the names in ``$defs``.
-
-    The models of our files read each key in both spellings. Models that say nothing refuse unknown keys.
-    """
-    schema = model.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
-    if "$defs" in schema:
-        schema["$defs"] = {f"{prefix}{name}": inner for name, inner in schema["$defs"].items()}
-    aliases = (field.validation_alias for field in model.model_fields.values())
-    has_two_spellings = any(isinstance(alias, AliasChoices) for alias in aliases)
-    for found in (schema, *schema.get("$defs", {}).values()):
-        if has_two_spellings:
-            _spell_both_ways(found)
-        if "properties" in found:
-            found.setdefault("additionalProperties", False)
-    return schema
-
-
-def _spell_both_ways(schema: Schema) -> None:
-    properties: Schema = schema.get("properties", {})
-    for name in list(properties):
-        properties[to_camel(name)] = properties[name]
-    wanted = schema.pop("required", [])
-    simple = [name for name in wanted if to_camel(name) == name]
-    if simple:
-        schema["required"] = simple
-    either = [name for name in wanted if name not in simple]
-    if either:
-        schema["allOf"] = [{"anyOf": [{"required": [key]} for key in _spelled((name,))]} for name in either]
-
-
-def _spelled(names: tuple[str, ...]) -> Iterator[str]:
-    for name in names:
-        yield from dict.fromkeys((name, to_camel(name)))

@@ -32,6 +32,7 @@ OF_TARGETS = frozenset({"command", "env", "url", "headers", "body", "arguments"}
 Pattern = Annotated[str, Field(min_length=1)]
 Patterns = Annotated[
     Pattern | Annotated[list[Pattern], Field(min_length=1)],
+    Field(description="globs relative to this file; without it, all files below"),
     Expected("a glob such as docs/**, or a list of globs"),
 ]
 
@@ -183,14 +184,14 @@ def _rules(document: Document, section: str, kind: Kind[Any]) -> tuple[Rule, ...
 
 
 @cache
-def _entry_model(settings: type[BaseModel]) -> type[BaseModel]:
+def entry_model(settings: type[BaseModel], kind: str) -> type[BaseModel]:
     """The model of an entry: the settings of a kind, and ``files``."""
-    return create_model("Entry", __base__=settings, files=(Patterns, None))
+    return create_model(f"{kind.capitalize()}Entry", __base__=settings, files=(Patterns, None))
 
 
 def _rule(document: Document, at: tuple[str | int, ...], entry: Any, kind: Kind[Any]) -> Rule:
     ready = _filled_in(document, at, entry)
-    validated: BaseModel = validate(_entry_model(kind.settings_model), document, ready, at=at)
+    validated: BaseModel = validate(entry_model(kind.settings_model, kind.name), document, ready, at=at)
     settings = given(located(validated, document.path.parent))
     patterns = _patterns(document, (*at, "files"), settings.pop("files")) if "files" in settings else None
     lines = {name: document.line(*at, _as_written(entry, name)) for name in settings}

@@ -144,12 +144,23 @@ class FileModel(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        """Every key in each of its spellings; what has a default may be null."""
         schema: dict[str, Any] = handler(core_schema)
-        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        found = handler.resolve_ref_schema(schema)
+        properties = found.get("properties", {})
         for key in properties.keys() & _keys_with_default(cls):
             described = {name: value for name, value in properties[key].items() if name in _DESCRIBES}
             typed = {name: value for name, value in properties[key].items() if name not in _DESCRIBES}
             properties[key] = {**described, "anyOf": [typed, {"type": "null"}]}
+        fields = cls.model_fields.items()
+        spellings = [_spellings(name, field.validation_alias) for name, field in fields]
+        properties.update({key: properties[keys[0]] for keys in spellings for key in keys})
+        required = found.pop("required", ())
+        needed = [keys for keys in spellings if keys[0] in required]
+        if simple := [keys[0] for keys in needed if len(keys) == 1]:
+            found["required"] = simple
+        if either := [keys for keys in needed if len(keys) > 1]:
+            found["allOf"] = [{"anyOf": [{"required": [key]} for key in keys]} for keys in either]
         return schema
 
 
@@ -170,7 +181,7 @@ def _keys_with_default(model: type[BaseModel]) -> frozenset[str]:
 
 def _spellings(name: str, alias: Any) -> tuple[str, ...]:
     choices = alias.choices if isinstance(alias, AliasChoices) else [alias or name]
-    return tuple(choice for choice in choices if isinstance(choice, str))
+    return tuple(dict.fromkeys(choice for choice in choices if isinstance(choice, str)))
 
 
 class RowModel(FileModel):

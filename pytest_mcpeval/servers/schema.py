@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from pytest_mcpeval.loading.messages import likeness, shown
 from pytest_mcpeval.servers.definitions import ServerDefinition, Transport, url_problem
@@ -34,18 +34,32 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BELONGS_TO = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
 
 
+TextOrNumber = Annotated[str, WithJsonSchema({"type": ["string", "number"]})]
+
+
+def _complete_schema(schema: dict[str, Any]) -> None:
+    """What an editor would not learn from the fields alone."""
+    schema["oneOf"] = [{"required": [way]} for way in _WAYS]
+    schema["properties"]["startTimeout"] = schema["properties"]["start_timeout"]
+
+
 class ServerEntry(BaseModel):
     """One server as written: exactly one of ``command``, ``url`` and ``module``, and what goes with it."""
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", coerce_numbers_to_str=True)
+    model_config = ConfigDict(
+        defer_build=True,
+        extra="forbid",
+        coerce_numbers_to_str=True,
+        json_schema_extra=_complete_schema,
+    )
 
     type: Literal["stdio", "http", "streamable-http", "streamableHttp", "sse"] | None = None
     command: str | None = Field(None, min_length=1)
-    args: list[str] = []
-    env: dict[str, str] = {}
+    args: list[TextOrNumber] = []
+    env: dict[str, TextOrNumber] = {}
     cwd: str | None = None
     url: str | None = Field(None, min_length=1)
-    headers: dict[str, str] = {}
+    headers: dict[str, TextOrNumber] = {}
     module: str | None = Field(None, pattern=r"^[\w.]+:[\w.]+$")
     start_timeout: float = Field(
         30.0, gt=0, le=86_400, validation_alias=AliasChoices("start_timeout", "startTimeout")
