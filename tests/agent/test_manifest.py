@@ -504,6 +504,22 @@ def fields(**changed: Any) -> dict[str, Any]:
         (manifest(case("a", max_steps=True)), "max_steps: expected a whole number"),
         (manifest(case("a", max_total_cost_usd=0)), "max_total_cost_usd: expected a number above 0"),
         (
+            manifest(case("a", max_steps=10**12)),
+            "max_steps: expected a number of at most 100000000",
+        ),
+        (
+            manifest(case("a", max_total_tokens=10**12)),
+            "max_total_tokens: expected a number of at most 100000000",
+        ),
+        (
+            manifest(case("a", max_total_cost_usd=10**12)),
+            "max_total_cost_usd: expected a number of at most 100000000",
+        ),
+        (
+            manifest(case("a", max_latency_ms=10**12)),
+            "max_latency_ms: expected a number of at most 100000000",
+        ),
+        (
             manifest(case("a", must_call_exactly={"serch": 1}), tools_catalog=["search"]),
             'assertions.must_call_exactly.serch: "serch" is not in tools_catalog (did you mean "search"?)',
         ),

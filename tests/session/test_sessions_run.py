@@ -661,3 +661,24 @@ def test_several_files_on_workers_have_folders_of_their_own_named_by_date_and_ti
     assert tiny.name == f"mcp-eval-{date}-tiny"
     assert_agents_did_it(run, Evaluation(tiny))
     assert Evaluation(other).state["status"] == "complete"
+
+
+BREAKS = """
+from pytest_mcpeval import NoParameters, check_type
+
+@check_type("breaks", NoParameters)
+def breaks(parameters, response):
+    "Raises what a typing error raises."
+    return len(None)
+
+def pytest_mcpeval_checks():
+    return [breaks]
+"""
+
+
+def test_a_check_of_a_step_that_breaks_is_an_error(tmp_path: Path) -> None:
+    made = SessionProject.at(tmp_path, scenario({**ECHO, "expect": [{"type": "breaks"}]}))
+    made.project.write("conftest.py", BREAKS)
+    run = made.run("--mcpeval-report", "report")
+    assert outcomes(run)["S1"] == "error"
+    assert "the check breaks broke: TypeError" in run.line_with(f"ERROR {SESSION}::S1 ")

@@ -36,6 +36,9 @@ RESERVED_CASE_IDS = frozenset({"narratives", "plan.json", "score.json", "report.
 
 LONGEST_TRACE_WAIT_MS = 600_000
 
+MOST = 100_000_000
+"""The largest limit of an assertion: nothing exceeds a larger one, so that it asserts nothing."""
+
 PageHostPolicy = Literal["any", "same_host"]
 EvidenceKind = Literal["tool_calls", "routing_decisions", "step_count"]
 
@@ -63,6 +66,7 @@ PageUrl = Annotated[
     AfterValidator(page_url),
 ]
 Count = Annotated[int, Field(ge=1)]
+Limit = Annotated[int, Field(ge=1, le=MOST)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
 DistinctNames = Annotated[list[Identifier], AfterValidator(lambda names: list(dict.fromkeys(names)))]
 
@@ -254,10 +258,10 @@ class Assertions(ManifestModel):
     must_call_with_args: list[CallSpec] = Field(default=[])
     must_call_in_order: list[Identifier] = Field(default=[])
     must_route_to: Identifier | None = None
-    max_steps: Count | None = None
-    max_total_tokens: Count | None = None
-    max_total_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    max_latency_ms: Count | None = None
+    max_steps: Limit | None = None
+    max_total_tokens: Limit | None = None
+    max_total_cost_usd: Annotated[float, Field(gt=0, le=MOST, allow_inf_nan=False)] | None = None
+    max_latency_ms: Limit | None = None
 
 
 ASSERTION_KINDS = tuple(Assertions.model_fields)

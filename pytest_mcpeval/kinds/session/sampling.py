@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_mcpeval.core.gate import names
 from pytest_mcpeval.core.kind import Case
-from pytest_mcpeval.core.sample import Check, Sample
+from pytest_mcpeval.core.sample import Check, Outcome, Sample
 from pytest_mcpeval.kinds.session.critic.findings import counts, found_words
 from pytest_mcpeval.kinds.session.endings import ending_of, endings_of
 from pytest_mcpeval.kinds.session.figures import figures_of
@@ -32,11 +32,12 @@ def scenario_sample(
     execution = state.execution_of(case.id)
     assert execution is not None, "it is over"
     ending = ending_of(scenario, state, entries)
+    outcome: Outcome = "failed" if ending.failed else "passed"
     return Sample(
         suite=suite.key,
         kind=suite.kind,
         id=case.id,
-        outcome="failed" if ending.failed else "passed",
+        outcome="error" if any(check.broke for check in ending.checks) else outcome,
         checks=ending.checks,
         message=_message(execution, ending.failed),
         traits={**case.traits, "name": scenario.description},
