@@ -372,9 +372,9 @@ def test_every_case_has_a_context_of_its_own(visit: MakeVisit) -> None:
 
 @by_one_driver
 def test_a_page_that_is_too_large_is_told_of(visit: MakeVisit) -> None:
-    made = visit("/chat", max_dom_bytes=1_024)
+    made = visit("/chat", max_dom_bytes=1_025)
     [note] = made.result.notes
-    assert "more than interaction.max_dom_bytes (1,024)" in note
+    assert "more than interaction.max_dom_bytes (1,025)" in note
     assert "answer 1" in made.answer
 
 

@@ -63,7 +63,9 @@ def test_validate_and_schema_know_it(project: Project) -> None:
     assert (status, schema["additionalProperties"]) == (0, False)
     assert schema["$defs"]["Word"]["additionalProperties"] is False
     status, out = command(project, "schema", "mcpeval.yaml")
-    assert "accuracy" in json.loads(out)["properties"]["spelling"]["items"]["properties"]
+    schema = json.loads(out)
+    entry = schema["properties"]["spelling"]["items"]["$ref"].rpartition("/")[2]
+    assert "accuracy" in schema["$defs"][entry]["properties"]
     status, out = command(project, "schema", "speling")
     assert status == 2
     assert '(did you mean "spelling"?)' in out

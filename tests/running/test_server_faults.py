@@ -172,7 +172,7 @@ def test_a_case_that_another_one_harmed_is_asked_again_alone() -> None:
 
     kind = SimpleNamespace(ask=ask, must_ask_again=lambda answers: answers == "harmed")
     settings = SimpleNamespace(concurrency=2)
-    runtime: Any = SimpleNamespace(kind=lambda _: kind, runs=lambda _: 1, settings=settings)
+    runtime: Any = SimpleNamespace(kinds={"k": kind}, runs=lambda _: 1, settings=settings)
     suite: Any = SimpleNamespace(key="s", kind="k", stateful=False)
     cases: list[Any] = [SimpleNamespace(id=name, may_prefetch=True) for name in ("harmed", "other")]
     ahead = Prefetch(runtime)
