@@ -13,15 +13,18 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.directive import BrowserError
+    from pytest_mcpeval.core.case import Case
     from pytest_mcpeval.core.charts import Bar, Bars, Curve, Matrix
     from pytest_mcpeval.core.declaration import CommandLine, ReportFile
+    from pytest_mcpeval.core.errors import TargetError
     from pytest_mcpeval.core.evaluation import Evaluation, SuiteResult
     from pytest_mcpeval.core.fields import FileModel, RowModel
     from pytest_mcpeval.core.gate import GateResult, at_least, at_most
-    from pytest_mcpeval.core.kind import Case, Kind, Place, SettingsFile, Suite, TargetError
+    from pytest_mcpeval.core.kind import Kind
     from pytest_mcpeval.core.option import Option
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.core.sample import Check, Sample
+    from pytest_mcpeval.core.suite import Place, SettingsFile, Suite
     from pytest_mcpeval.core.tables import Row, Table
     from pytest_mcpeval.kinds.loader import SuiteLoader
     from pytest_mcpeval.kinds.scenario.checks import (
@@ -116,18 +119,21 @@ __all__ = [
 
 _MODULES = {
     "browser.directive": ("BrowserError",),
+    "core.case": ("Case",),
     "core.charts": ("Bar", "Bars", "Curve", "Matrix"),
     "core.declaration": (
         "CommandLine",
         "ReportFile",
     ),
+    "core.errors": ("TargetError",),
     "core.evaluation": ("Evaluation", "SuiteResult"),
     "core.fields": ("FileModel", "RowModel"),
     "core.gate": ("GateResult", "at_least", "at_most"),
-    "core.kind": ("Case", "Kind", "Place", "SettingsFile", "Suite", "TargetError"),
+    "core.kind": ("Kind",),
     "core.option": ("Option",),
     "core.run_context": ("RunContext",),
     "core.sample": ("Check", "Sample"),
+    "core.suite": ("Place", "SettingsFile", "Suite"),
     "core.tables": ("Row", "Table"),
     "kinds.loader": ("SuiteLoader",),
     "kinds.scenario.checks": (

@@ -52,7 +52,7 @@ class GoldenSet:
             DataFileError: With every problem of the files; it can be imported from `pytest_mcpeval`.
             ValueError: ``depth`` is not from 1 to 1000.
         """
-        from pytest_mcpeval.core.kind import Place
+        from pytest_mcpeval.core.suite import Place
         from pytest_mcpeval.kinds.retrieval.load import load_suite
         from pytest_mcpeval.loading import load
 

@@ -44,7 +44,7 @@ def discovered(runtime: Runtime, out: Path) -> Discovery:
 
 def guarded(options: argparse.Namespace, work: Callable[[], int]) -> int:
     """The exit code of some work; what goes wrong is one sentence on standard error."""
-    from pytest_mcpeval.core.kind import TargetError
+    from pytest_mcpeval.core.errors import TargetError
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
 

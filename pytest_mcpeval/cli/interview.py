@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _state(runtime: Runtime, folder: Folder, out: Path) -> StateFile:
     """The state to go on with: that of an interview that was left, or a new one."""
-    from pytest_mcpeval.core.kind import TargetError
+    from pytest_mcpeval.core.errors import TargetError
     from pytest_mcpeval.kinds.session.state import Config, State, StateFile, now
 
     if not folder.state.is_file():

@@ -16,7 +16,8 @@ from pytest_mcpeval.kinds import KIND_OPTIONS
 
 if TYPE_CHECKING:
     from pytest_mcpeval.cli.project import Collected
-    from pytest_mcpeval.core.evaluation import Evaluation, SessionState
+    from pytest_mcpeval.core.evaluation import Evaluation
+    from pytest_mcpeval.core.judging_input import SessionState
     from pytest_mcpeval.core.sample import Sample
     from pytest_mcpeval.core.sample_store import SampleStore, Selection
     from pytest_mcpeval.plugin.runtime import Runtime
@@ -171,7 +172,7 @@ def _united(
     Raises:
         MergeError: The shards are not its parts.
     """
-    from pytest_mcpeval.core.evaluation import SessionState
+    from pytest_mcpeval.core.judging_input import SessionState
     from pytest_mcpeval.core.sample_store import SampleStore
 
     options = shards[0].model.options

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.cli.project import root_directory, runtime_at
-    from pytest_mcpeval.core.kind import TargetError
+    from pytest_mcpeval.core.errors import TargetError
     from pytest_mcpeval.kinds.session.folder import Claim, Folder
     from pytest_mcpeval.kinds.session.options import evaluation_name, only_unfinished
 
@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _state(folder: Folder) -> StateFile:
-    from pytest_mcpeval.core.kind import TargetError
+    from pytest_mcpeval.core.errors import TargetError
     from pytest_mcpeval.kinds.session.state import StateFile
 
     file = StateFile.read(folder.state)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import Suite
     from pytest_mcpeval.core.proof import AskTwice
+    from pytest_mcpeval.core.suite import Suite
     from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\

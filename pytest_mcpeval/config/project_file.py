@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.config.merge import merge
 from pytest_mcpeval.config.project_rules import ProjectFile, read_project_file, read_servers_file
-from pytest_mcpeval.core.kind import Kind, Place
+from pytest_mcpeval.core.kind import Kind
+from pytest_mcpeval.core.suite import Place
 from pytest_mcpeval.loading import DataFileError, Problem
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pytest_mcpeval.loading import DataFileError, Document, Problem, load
 from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import Suite
+    from pytest_mcpeval.core.suite import Suite
 
 BASELINE_VERSION = 1
 BLESS_COMMAND = "pytest --mcpeval --mcpeval-bless"

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.core.baseline import write_baseline
-from pytest_mcpeval.core.evaluation import SessionState, SuiteResult, SuiteRun
+from pytest_mcpeval.core.evaluation import SuiteResult
 from pytest_mcpeval.core.gate import GateResult, gate_nodeid, names
-from pytest_mcpeval.core.kind import Kind, Suite
+from pytest_mcpeval.core.judging_input import SessionState, SuiteRun
+from pytest_mcpeval.core.kind import Kind
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.loading import DataFileError, load
 
 BLESS_GATE = "bless"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.evaluation import Evaluation
-    from pytest_mcpeval.core.kind import Suite
     from pytest_mcpeval.core.option import Option
+    from pytest_mcpeval.core.suite import Suite
     from pytest_mcpeval.loading import Document
 
 DocumentRole = Literal["suite", "support"]

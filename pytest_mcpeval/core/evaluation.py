@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_mcpeval.core.charts import Chart
 from pytest_mcpeval.core.gate import Completeness, GateResult, Verdict
@@ -12,24 +12,6 @@ from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.core.sample_store import Selection
 from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.text.redact import redactor
-
-if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import Kind, Suite
-
-
-@dataclass(frozen=True)
-class SuiteRun:
-    """One suite of a session, ready to be judged: what was selected, and the samples that came back.
-
-    ``suite`` is None for cases written in Python, and for a file that cannot be read again; ``problem`` says
-    why it cannot.
-    """
-
-    selection: Selection
-    samples: Sequence[Sample]
-    kind: Kind[Any]
-    suite: Suite[Any] | None = None
-    problem: Exception | None = None
 
 
 @dataclass(frozen=True)
@@ -114,28 +96,6 @@ class Evaluation:
         return any(gate.verdict == "not_evaluated" for gate in self.gates) or any(
             suite.complete.partial or suite.undecided for suite in self.suites
         )
-
-
-@dataclass(frozen=True)
-class SessionState:
-    """How the session went besides the samples.
-
-    ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``others``: node ids
-    of failed tests that are no cases. ``crashed``: node ids during which a worker died. ``uncollected``:
-    those of files that could not be collected. ``lost_worker``: a worker died and left cases undone.
-    """
-
-    stopped: bool = False
-    failures: int = 0
-    others: tuple[str, ...] = ()
-    crashed: frozenset[str] = frozenset()
-    uncollected: tuple[str, ...] = ()
-    lost_worker: bool = False
-
-    @property
-    def has_incidents(self) -> bool:
-        """Whether something kept the run from being whole that is no verdict."""
-        return bool(self.uncollected) or self.lost_worker
 
 
 def _gate(gate: GateResult) -> GateResult:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pytest_mcpeval.core.bless import Blessing, write_baselines
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.charts import Chart
-from pytest_mcpeval.core.evaluation import Evaluation, SessionState, SuiteResult, SuiteRun
+from pytest_mcpeval.core.evaluation import Evaluation, SuiteResult
 from pytest_mcpeval.core.gate import (
     Completeness,
     GateResult,
@@ -24,8 +25,10 @@ from pytest_mcpeval.core.gate import (
     names,
     overall,
 )
-from pytest_mcpeval.core.kind import Case, Kind, Suite
+from pytest_mcpeval.core.judging_input import SessionState, SuiteRun
+from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import NOT_PASSED, Outcome, Sample
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.core.tables import Row, Table
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.messages import counted

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import Kind, Suite
+    from pytest_mcpeval.core.declaration import KindDeclaration
+    from pytest_mcpeval.core.suite import Suite
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -40,7 +41,7 @@ class RunContext(Protocol):
         """The root directory of the session."""
 
     @property
-    def kinds(self) -> Mapping[str, Kind[Any]]:
+    def kinds(self) -> Mapping[str, KindDeclaration]:
         """All kinds by name."""
 
     @property

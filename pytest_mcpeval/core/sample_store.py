@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.core.sample import Sample, samples_from_json
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import Suite
+    from pytest_mcpeval.core.suite import Suite
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from pytest_mcpeval.config.merge import merge
 from pytest_mcpeval.core.case import id_problems
 from pytest_mcpeval.core.fields import given, located
-from pytest_mcpeval.core.kind import Place
+from pytest_mcpeval.core.suite import Place
 from pytest_mcpeval.loading import DataFileError, Document, Problem
 from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.schema import validate

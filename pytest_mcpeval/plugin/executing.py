@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval.config.settings import Inconclusive
+from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.judging import asked_of, raised_where
-from pytest_mcpeval.core.kind import Case, Suite, TargetError
 from pytest_mcpeval.core.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, TEARDOWN_FAILED, Outcome, Sample, samples_to_json
 from pytest_mcpeval.core.sample_store import Selection, selection_of, selections_to_json
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.loading.messages import suggestion
 from pytest_mcpeval.plugin.items import NOT_READY, CaseFailed, CaseItem, samples_key

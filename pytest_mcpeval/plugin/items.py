@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from pytest_mcpeval.core.case import Batch, Xfail
-from pytest_mcpeval.core.kind import Case, CaseMarks, Suite, TargetError
+from pytest_mcpeval.core.case import Batch, Case, CaseMarks, Xfail
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.repeating import combined
 from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.reports.outcomes import batch_message, lines_on_runs, not_passed, word_of

@@ -7,7 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.core.kind import Case, Suite, TargetError
+from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.errors import TargetError
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.servers.interruptible import result_of
 
 if TYPE_CHECKING:

@@ -16,17 +16,18 @@ from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.baseline import is_baseline
 from pytest_mcpeval.core.declaration import CommandLine
 from pytest_mcpeval.core.detect import detect_kind, is_json_schema, is_report
-from pytest_mcpeval.core.evaluation import Evaluation, SessionState, SuiteRun
+from pytest_mcpeval.core.evaluation import Evaluation
 from pytest_mcpeval.core.judging import evaluate
-from pytest_mcpeval.core.kind import SettingsFile
+from pytest_mcpeval.core.judging_input import SessionState, SuiteRun
 from pytest_mcpeval.core.run_context import RunContext, Target, TargetT
 from pytest_mcpeval.core.sample_store import SampleStore, Selection, selection_of
+from pytest_mcpeval.core.suite import SettingsFile
 from pytest_mcpeval.loading import DataFileError, Problem, load
 from pytest_mcpeval.plugin.prefetch import Prefetch
 from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import Suite
+    from pytest_mcpeval.core.suite import Suite
     from pytest_mcpeval.kinds.registry import Kinds
     from pytest_mcpeval.loading import Document
     from pytest_mcpeval.servers.connection import Connection

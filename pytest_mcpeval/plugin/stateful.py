@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.plugin.collection import DATA_SUFFIXES
 from pytest_mcpeval.plugin.items import CaseItem

@@ -23,7 +23,7 @@ from pytest_mcpeval.browser.directive import (
     ResponseReady,
 )
 from pytest_mcpeval.browser.login import storage_state_problem
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.agent.captures import capture_of, write_capture
 from pytest_mcpeval.kinds.agent.outcomes import Reason
 from pytest_mcpeval.python_tests.cases import EvidenceMissing, MadeVisit, recorder_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_mcpeval.core.kind import InvalidTest
+from pytest_mcpeval.core.errors import InvalidTest
 from pytest_mcpeval.kinds.scenario.run import headline
 from pytest_mcpeval.python_tests.cases import EvidenceMissing, recorder_of
 from pytest_mcpeval.python_tests.markers import ASSERT_MARKER, marked_assertions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 import pytest
 
 from pytest_mcpeval.browser.directive import BrowserError
-from pytest_mcpeval.core.kind import InvalidTest, TargetError
+from pytest_mcpeval.core.errors import InvalidTest, TargetError
 from pytest_mcpeval.core.sample import Check, CheckStatus, Outcome, Sample
 from pytest_mcpeval.core.sample_store import Selection
 from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError

@@ -14,7 +14,7 @@ from unittest import TestCase
 
 import pytest
 
-from pytest_mcpeval.core.kind import InvalidTest
+from pytest_mcpeval.core.errors import InvalidTest
 from pytest_mcpeval.kinds.scenario.checks import CheckFailed, CheckSpecError
 from pytest_mcpeval.kinds.scenario.explain import evidence, explain_sample
 from pytest_mcpeval.kinds.scenario.run import evaluated, headline

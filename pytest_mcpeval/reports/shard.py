@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel
 
 from pytest_mcpeval.core.baseline import digest_of
-from pytest_mcpeval.core.evaluation import SessionState, SuiteRun
+from pytest_mcpeval.core.judging_input import SessionState, SuiteRun
 from pytest_mcpeval.core.sample import to_json
 
 if TYPE_CHECKING:

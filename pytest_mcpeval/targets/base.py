@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, Protocol
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.text.visible import indented
 

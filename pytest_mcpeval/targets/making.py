@@ -21,8 +21,8 @@ from pytest_mcpeval.targets.settings import TargetModel, ToolModel
 from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import Suite
     from pytest_mcpeval.core.run_context import RunContext
+    from pytest_mcpeval.core.suite import Suite
     from pytest_mcpeval.servers.connection import Connection
 
 Connect = Callable[[ServerDefinition], "Connection"]

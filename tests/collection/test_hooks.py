@@ -20,7 +20,9 @@ def pytest_mcpeval_checks():
 """
 
 KIND = """
-from pytest_mcpeval.core.kind import Case, Kind, Suite
+from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.kind import Kind
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.core.sample import Check, Sample
 from pydantic import BaseModel, ConfigDict
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 from pytest_mcpeval import Sample, SuiteResult
 from pytest_mcpeval.core.baseline import write_atomically, write_baseline
 from pytest_mcpeval.core.bless import write_baselines
-from pytest_mcpeval.core.evaluation import SessionState, SuiteRun
 from pytest_mcpeval.core.gate import Completeness
+from pytest_mcpeval.core.judging_input import SessionState, SuiteRun
 from pytest_mcpeval.core.sample_store import selection_of
 from pytest_mcpeval.kinds.retrieval.schema import RetrievalSettings
 from pytest_mcpeval.kinds.scenario.schema import ScenarioSettings

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval import Case
-from pytest_mcpeval.core.case import batches
-from pytest_mcpeval.core.kind import CaseMarks
+from pytest_mcpeval.core.case import CaseMarks, batches
 from pytest_mcpeval.core.sample_store import Selection
 from tests.retrieval.golden import GoldenProject, gates, golden_in, outcomes, query
 from tests.support import Project, Run

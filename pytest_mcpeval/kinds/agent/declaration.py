@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.agent.command_line import OPTIONS, run_options
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.declaration import CommandLine
-    from pytest_mcpeval.core.kind import Suite
+    from pytest_mcpeval.core.suite import Suite
     from pytest_mcpeval.kinds.agent.options import RunOptions
 
 _MANIFEST_KEYS = ("apiVersion", "access", "cases")

@@ -9,8 +9,8 @@ from typing import Any
 from pytest_mcpeval.browser.artifacts import RunFolder
 from pytest_mcpeval.browser.directive import Directive
 from pytest_mcpeval.core.baseline import write_atomically
-from pytest_mcpeval.core.kind import Suite
 from pytest_mcpeval.core.sample import to_json
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.agent.folders import run_folder
 from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.schema import AgentCase

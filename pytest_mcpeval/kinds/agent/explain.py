@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import MARKS, Sample
 from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.schema import AgentCase

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.agent.captures import Capture, read_capture
 from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.scoring import AgentScore, CaseScore, ScoreFileError, read_score

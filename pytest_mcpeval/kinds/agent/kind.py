@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_mcpeval.browser.directive import BrowserError, Driver
 from pytest_mcpeval.browser.finding import header
 from pytest_mcpeval.browser.pool_driver import make_driver
+from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.gate import GateResult
-from pytest_mcpeval.core.kind import Case, Kind, Place, Suite, TargetError
+from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import TEARDOWN_FAILED, Sample
+from pytest_mcpeval.core.suite import Place, Suite
 from pytest_mcpeval.kinds.agent import gates, metrics
 from pytest_mcpeval.kinds.agent.declaration import AgentDeclaration
 from pytest_mcpeval.kinds.agent.explain import explain

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.fields import vacuous
-from pytest_mcpeval.core.kind import Case, Place, Suite
+from pytest_mcpeval.core.suite import Place, Suite
 from pytest_mcpeval.kinds.agent.cross_validation import cross_validation_problems, differences
 from pytest_mcpeval.kinds.agent.options import RunOptions
 from pytest_mcpeval.kinds.agent.schema import API_VERSION, API_VERSIONS, AgentCase, Manifest

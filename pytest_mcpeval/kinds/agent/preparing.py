@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth
 from pytest_mcpeval.browser.login import learn_credentials, learn_password, storage_state_problem
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.schema import LangfuseSource, Manifest, TraceBackend
 from pytest_mcpeval.kinds.agent.urls import page_url

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, RunFolder
 from pytest_mcpeval.browser.directive import Driver
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.agent.captured import Captured
 from pytest_mcpeval.kinds.agent.captures import UNFINISHED, Capture, capture_of, read_capture, write_capture
 from pytest_mcpeval.kinds.agent.directives import directive_of, placeholders

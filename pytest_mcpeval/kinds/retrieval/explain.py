@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, RetrievalSuite
 from pytest_mcpeval.text.visible import indented, visible

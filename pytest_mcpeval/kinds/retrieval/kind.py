@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.core.baseline import bless_command, differing_digests, mismatch_words
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.gate import GateResult
-from pytest_mcpeval.core.kind import Case, Kind, Suite
+from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.kinds.retrieval import baseline as baselines
 from pytest_mcpeval.kinds.retrieval import gates, run, sampling, tables

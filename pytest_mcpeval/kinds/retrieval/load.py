@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.fields import vacuous
 from pytest_mcpeval.core.gate import names
-from pytest_mcpeval.core.kind import Case, Place
 from pytest_mcpeval.core.statistics import lowest_p
+from pytest_mcpeval.core.suite import Place
 from pytest_mcpeval.kinds.loader import SuiteLoader
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus, CorpusTool
 from pytest_mcpeval.kinds.retrieval.definitions import beyond_depth, cutoff_of

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pytest_mcpeval.core.baseline import digest_of
-from pytest_mcpeval.core.kind import Suite
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 
 HARD_NEGATIVE = "hard-negative"

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_mcpeval.core.kind import Case, Suite
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import MARKS, Check, Sample
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
 from pytest_mcpeval.text.visible import indented, shortened, visible
 

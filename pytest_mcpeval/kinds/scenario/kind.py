@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic.alias_generators import to_camel
 
 from pytest_mcpeval.core.baseline import digest_of, read_baseline
+from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.gate import GateResult
-from pytest_mcpeval.core.kind import Case, Kind, Place, Suite, TargetError
+from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.suite import Place, Suite
 from pytest_mcpeval.kinds.scenario import gates, metrics
 from pytest_mcpeval.kinds.scenario.declaration import ScenarioDeclaration
 from pytest_mcpeval.kinds.scenario.explain import explain

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from pytest_mcpeval.core.kind import Case, Place, Suite
+from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.suite import Place, Suite
 from pytest_mcpeval.kinds.loader import SuiteLoader, suite_or_rows
 from pytest_mcpeval.kinds.scenario.build import SpecBuilder, server_name, tool_name
 from pytest_mcpeval.kinds.scenario.checks import FOREIGN_CHECKS, CheckRegistry, CheckSpecError

@@ -10,8 +10,9 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.core.kind import Case, Suite
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import Check, Outcome, Sample, plain
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.scenario.askable import Unaskable, unlisted_resource, why_unaskable
 from pytest_mcpeval.kinds.scenario.checks import (
     CheckRegistry,

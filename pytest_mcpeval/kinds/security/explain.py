@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.security.detectors.texts import text_at
 from pytest_mcpeval.kinds.security.spec import SecuritySpec, SecuritySuite

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.core.baseline import bless_command, differing_digests
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.charts import Chart
 from pytest_mcpeval.core.gate import GateResult
-from pytest_mcpeval.core.kind import Case, Kind, Suite
+from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.kinds.security import baseline as baselines
 from pytest_mcpeval.kinds.security import charts, gates, run, sampling, tables

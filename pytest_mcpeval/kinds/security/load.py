@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.fields import LONGEST_ID, vacuous
-from pytest_mcpeval.core.kind import Case, Place
+from pytest_mcpeval.core.suite import Place
 from pytest_mcpeval.kinds.loader import SuiteLoader
 from pytest_mcpeval.kinds.security.categories import ATTACKS, HARD_NEGATIVE, HARMLESS, resembled
 from pytest_mcpeval.kinds.security.corpus_checks import twins, warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_mcpeval.core.kind import Case
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import Check, Outcome, Sample
 from pytest_mcpeval.kinds.security.detectors.asking import Detected
 from pytest_mcpeval.kinds.security.spec import Entry, SecuritySpec, SecuritySuite

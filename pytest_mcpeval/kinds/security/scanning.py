@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.fields import LONGEST_ID
 from pytest_mcpeval.core.gate import names
-from pytest_mcpeval.core.kind import Case, Suite, TargetError
 from pytest_mcpeval.core.sample import Check, Outcome, Sample
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.security.explain import detection_lines
 from pytest_mcpeval.kinds.security.schema import EntrySettings
 from pytest_mcpeval.kinds.security.spec import Entry, case_id
@@ -20,7 +22,7 @@ from pytest_mcpeval.servers.errors import CallError, ServerStartError
 from pytest_mcpeval.text.visible import revealed, visible
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.core.kind import SettingsFile
+    from pytest_mcpeval.core.suite import SettingsFile
     from pytest_mcpeval.kinds.security.detectors.asking import Detected, Detector
     from pytest_mcpeval.servers.connection import Connection
     from pytest_mcpeval.servers.definitions import ServerDefinition

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_mcpeval.core.baseline import digest_of
 from pytest_mcpeval.core.fields import given
-from pytest_mcpeval.core.kind import Suite
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.security.categories import HARD_NEGATIVE
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.core.baseline import write_atomically
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.session.critic.asking import CriticRequest, ask_critic, prompt
 from pytest_mcpeval.kinds.session.critic.findings import Cited, dangling_citations
 from pytest_mcpeval.kinds.session.critic.friction import Material

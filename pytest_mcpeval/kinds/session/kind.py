@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.gate import GateResult
-from pytest_mcpeval.core.kind import Case, Kind, Place, Suite, TargetError
+from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import Sample
+from pytest_mcpeval.core.suite import Place, Suite
 from pytest_mcpeval.kinds.session import baseline as baselines
 from pytest_mcpeval.kinds.session import explain, gates, metrics, sampling, tables
 from pytest_mcpeval.kinds.session.critic.parsing import may_be_finding

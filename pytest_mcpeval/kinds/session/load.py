@@ -7,9 +7,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_mcpeval.core.baseline import digest_of
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.fields import located
-from pytest_mcpeval.core.kind import Case, Place
 from pytest_mcpeval.core.sample import to_json
+from pytest_mcpeval.core.suite import Place
 from pytest_mcpeval.kinds.loader import SuiteLoader, suite_or_rows
 from pytest_mcpeval.kinds.scenario.checks import CheckRegistry, CheckSpecError
 from pytest_mcpeval.kinds.session.critic.asking import CODEC as CRITIC

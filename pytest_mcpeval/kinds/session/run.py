@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.session.execution import execute
 from pytest_mcpeval.kinds.session.folder import Folder
 from pytest_mcpeval.kinds.session.guard import Guard

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.gate import names
-from pytest_mcpeval.core.kind import Case
 from pytest_mcpeval.core.sample import Check, Outcome, Sample
 from pytest_mcpeval.kinds.session.critic.findings import counts, found_words
 from pytest_mcpeval.kinds.session.endings import ending_of, endings_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.core.kind import Suite
+from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.session.discovery import FoundServer
 from pytest_mcpeval.kinds.session.records import Scenario, ServerScope
 

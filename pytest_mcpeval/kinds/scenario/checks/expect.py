@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
-from pytest_mcpeval.core.kind import InvalidTest
+from pytest_mcpeval.core.errors import InvalidTest
 from pytest_mcpeval.core.sample import MARKS, Check
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.text.visible import visible

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.session.critic.settings import CriticModel
 from pytest_mcpeval.kinds.session.language_model import language_model
 from pytest_mcpeval.loading.messages import shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.session.execution.agents import Account, run_agent
 from pytest_mcpeval.kinds.session.execution.scripted import run_steps
 from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome

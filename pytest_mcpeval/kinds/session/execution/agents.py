@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.core.kind import TargetError
+from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.sample import Check, to_json
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel
 from pytest_mcpeval.kinds.session.redaction import redacted
