@@ -1,15 +1,15 @@
-"""What the loaders of data files share: ids of rows, effective settings, and problems with their origin."""
+"""What the loaders of data files share: effective settings, and problems with their origin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
 from pytest_mcpeval.config.merge import merge
-from pytest_mcpeval.core.case import id_problems
 from pytest_mcpeval.core.fields import given, located
 from pytest_mcpeval.core.suite import Place
 from pytest_mcpeval.loading import DataFileError, Document, Problem
@@ -59,12 +59,14 @@ class SuiteLoader(Generic[ModelT, SettingsT]):
         if self.problems:
             raise DataFileError(self.problems)
 
-    def check_ids(self, ids: Iterable[str | None]) -> None:
-        """Note what is wrong with the ids of the rows, in their order; None is that of a row without one."""
-        rows: list[tuple[str, tuple[str | int, ...]]] = [
-            (name, (*self.at, index)) for index, name in enumerate(ids) if name is not None
-        ]
-        self.problems += id_problems(self.document, rows)
+    @contextmanager
+    def all_problems(self) -> Iterator[None]:
+        """In its block a suite is made: what `Suite` refuses is raised together with the problems noted."""
+        try:
+            yield
+        except DataFileError as error:
+            self.problems += error.problems
+        self.raise_problems()
 
     def problem(self, *keys: str | int, message: str) -> None:
         """Note a problem of the value at a path of keys."""

@@ -95,27 +95,26 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
         self._check_pins()
         if (mcp := self.settings.retriever.mcp) is not None:
             self.check_server(mcp.server, "retriever", "mcp", "server")
-        self.check_ids(query.id for query in self.model.queries)
         for index, query in enumerate(self.model.queries):
             self._check_query(index, query, corpus)
-        self.raise_problems()
         pins = self.settings.gates.pinned
         queries = tuple(golden_query(query, pins.get(query.id)) for query in self.model.queries)
         golden = GoldenData(queries, corpus)
-        return RetrievalSuite(
-            key=self.place.key,
-            kind="retrieval",
-            document=self.document,
-            cases=tuple(self._case(index, query) for index, query in enumerate(golden.queries)),
-            settings=self.settings,
-            servers=self.place.servers,
-            concurrency=self.settings.concurrency,
-            batch=self.settings.batch,
-            runs=self.settings.runs,
-            warnings=tuple(self._warnings()),
-            origin=self.place_of("retriever"),
-            golden=golden,
-        )
+        with self.all_problems():
+            return RetrievalSuite(
+                key=self.place.key,
+                kind="retrieval",
+                document=self.document,
+                cases=tuple(self._case(index, query) for index, query in enumerate(golden.queries)),
+                settings=self.settings,
+                servers=self.place.servers,
+                concurrency=self.settings.concurrency,
+                batch=self.settings.batch,
+                runs=self.settings.runs,
+                warnings=tuple(self._warnings()),
+                origin=self.place_of("retriever"),
+                golden=golden,
+            )
 
     def _corpus(self) -> Corpus:
         path = self.settings.corpus

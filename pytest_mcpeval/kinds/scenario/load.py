@@ -58,24 +58,23 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
 
     def suite(self) -> Suite[ScenarioSpec]:
         tests = self.model.tests
-        self.check_ids(case.id for case in tests)
         self._check_gates()
         self._check_cases()
-        self.raise_problems()
         rows = value_at(self.document.data, self.at)
         builder = SpecBuilder(rows, self.settings, self.place.servers, self.registry, self.model.project)
         stateful = any(self.settings.stateful if case.stateful is None else case.stateful for case in tests)
-        return Suite(
-            key=self.place.key,
-            kind="scenario",
-            document=self.document,
-            cases=tuple(self._case(index, case, builder, stateful) for index, case in enumerate(tests)),
-            settings=self.settings,
-            servers=self.place.servers,
-            concurrency=self.settings.concurrency,
-            stateful=stateful,
-            warnings=tuple(self._foreign_keys()),
-        )
+        with self.all_problems():
+            return Suite(
+                key=self.place.key,
+                kind="scenario",
+                document=self.document,
+                cases=tuple(self._case(index, case, builder, stateful) for index, case in enumerate(tests)),
+                settings=self.settings,
+                servers=self.place.servers,
+                concurrency=self.settings.concurrency,
+                stateful=stateful,
+                warnings=tuple(self._foreign_keys()),
+            )
 
     def _case(self, index: int, model: CaseModel, builder: SpecBuilder, stateful: bool) -> Case[ScenarioSpec]:
         at: Keys = (*self.at, index)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.case import Case, id_problems
 from pytest_mcpeval.core.fields import LONGEST_ID, vacuous
 from pytest_mcpeval.core.suite import Place
 from pytest_mcpeval.kinds.loader import SuiteLoader
@@ -43,7 +43,9 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
     """Turns a validated corpus into entries, gathering what the schema alone cannot see."""
 
     def suite(self) -> SecuritySuite:
-        self.check_ids(entry.id for entry in self.model.entries)
+        # Entries are no cases: there is a case of each with each detector.
+        ids = ((entry.id, ("entries", index)) for index, entry in enumerate(self.model.entries))
+        self.problems += id_problems(self.document, ids)
         self._find_twins()
         self._check_own_licenses()
         by_id = {entry.id: entry for entry in self.model.entries}

@@ -65,28 +65,28 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
         models = self._models()
         self._check_scenarios(models, servers.attached)
         scenarios = [self._scenario(index, model) for index, model in enumerate(models)]
-        self.raise_problems()
         all_approved = self.settings.approval == "approve"
         chosen = [(i, one) for i, one in enumerate(scenarios) if all_approved or one.source == "user"]
-        return SessionSuite(
-            key=self.place.key,
-            kind="session",
-            document=self.document,
-            cases=tuple(self._cases(chosen)),
-            settings=self.settings,
-            servers=self.place.servers,
-            root=root,
-            attached=servers.attached,
-            filtered=servers.filtered,
-            scopes={
-                name: ServerScope(name, found.disposition, tuple(found.test_resources), found.notes)
-                for name in servers.attached
-                if (found := self.settings.dispositions[name])
-            },
-            scenarios=tuple(one for _, one in chosen),
-            digest=self._digest([models[index] for index, _ in chosen], root),
-            given_budgets={name: one for name, one in self.place.overrides.items() if name in BUDGETS},
-        )
+        with self.all_problems():
+            return SessionSuite(
+                key=self.place.key,
+                kind="session",
+                document=self.document,
+                cases=tuple(self._cases(chosen)),
+                settings=self.settings,
+                servers=self.place.servers,
+                root=root,
+                attached=servers.attached,
+                filtered=servers.filtered,
+                scopes={
+                    name: ServerScope(name, found.disposition, tuple(found.test_resources), found.notes)
+                    for name in servers.attached
+                    if (found := self.settings.dispositions.get(name))
+                },
+                scenarios=tuple(one for _, one in chosen),
+                digest=self._digest([models[index] for index, _ in chosen], root),
+                given_budgets={name: one for name, one in self.place.overrides.items() if name in BUDGETS},
+            )
 
     def _digest(self, models: list[ScenarioModel], root: Path) -> str:
         """Of everything that decides what the scenarios do; what judges them afterwards may change."""
@@ -150,7 +150,6 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
         if len(models) > MOST_SCENARIOS:
             message = f"expected 1 to {MOST_SCENARIOS} scenarios, found {len(models)}: drop some"
             self.problem(*self.at, message=message)
-        self.check_ids(model.id or f"S{index + 1}" for index, model in enumerate(models))
         dispositions = {
             name: found.disposition
             for name in attached
