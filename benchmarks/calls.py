@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import median
 
 import mcp_assert_suite
 from measuring import PLUGIN, Process, in_turns, pytest, run, seconds, verdict
@@ -65,10 +64,10 @@ def overhead(directory: Path, rounds: int) -> bool:
         },
         rounds,
     )
-    call = median(map(milliseconds, measured["bare"]))
+    call = min(map(milliseconds, measured["bare"]))
     item = per_item(measured["one"], measured["all"], CALLS - 1)
     empty = per_item(measured["empty one"], measured["empty all"], CALLS - 1)
-    print(f"{CALLS} calls to a stdio server, medians of {rounds} rounds, start-up left out")
+    print(f"{CALLS} calls to a stdio server, the least of {rounds} rounds, start-up left out")
     print(f"  bare mcp.Client loop    {call:6.2f} ms per call")
     print(f"  pytest --mcpeval        {item:6.2f} ms per item")
     print(f"  pytest, empty test      {empty:6.2f} ms per item")
@@ -90,7 +89,7 @@ def gain(directory: Path, count: int, rounds: int) -> bool:
     )
     one = per_item(measured["serial few"], measured["serial many"], WIDTH)
     many = per_item(measured["ahead few"], measured["ahead many"], count)
-    print(f"calls that take {WAIT_SECONDS * 1000:.0f} ms each, medians of {rounds} rounds, start-up left out")
+    print(f"calls that take {WAIT_SECONDS * 1000:.0f} ms each, the least of {rounds} rounds, start-up left out")
     print(f"  concurrency: 1          {one:6.1f} ms per item")
     print(f"  concurrency: {WIDTH:<10} {many:6.1f} ms per item")
     return verdict(f"gain of concurrency: {WIDTH}", one / many, 12, at_least=True)
@@ -117,7 +116,7 @@ def beside_mcp_assert(directory: Path, rounds: int) -> None:
         theirs = mcp_assert_suite.suite(directory / f"theirs-{count}", server, count)
         subjects[f"theirs {count}"] = lambda theirs=theirs: mcp_assert_suite.evaluate(python, theirs)  # type: ignore[misc]
     measured = in_turns(subjects, rounds)
-    call = median(map(milliseconds, measured["bare"]))
+    call = min(map(milliseconds, measured["bare"]))
     print(f"  bare mcp.Client loop    {call:8.2f} ms per call")
     for name, label in (("ours", "pytest --mcpeval"), ("theirs", "pytest-mcp-assert")):
         few, many = counts[name][0], counts[name][-1]

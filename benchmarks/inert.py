@@ -33,7 +33,7 @@ def main() -> int:
         directory = Path(name)
         (directory / "pytest.ini").write_text("[pytest]\n", "utf-8")
         (directory / "test_one.py").write_text(TEST, "utf-8")
-        print(f"pytest on one test, medians of {rounds} rounds")
+        print(f"pytest on one test, the least of {rounds} rounds")
         (directory / "empty_plugin.py").write_text("", "utf-8")
         installed = compare("as installed", directory, ((), ("-p", "no:mcpeval")), rounds, alone=False)
         alone = compare("no other plugin", directory, (PLUGIN, EMPTY_PLUGIN), rounds, alone=True)
@@ -48,7 +48,7 @@ def compare(
     *,
     alone: bool,
 ) -> bool:
-    """The ratio of the medians of whole runs, with the plugin to without."""
+    """The ratio of the least times of whole runs, with the plugin to without."""
     measured = in_turns(
         {
             "with": lambda: pytest(directory, "-q", *arguments[0], alone=alone),

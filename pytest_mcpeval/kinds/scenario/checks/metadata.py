@@ -39,6 +39,8 @@ def trimmed(text: str) -> str:
 
 def response_metadata(text: str) -> Metadata:
     """The metadata of the first ``<response_metadata>`` block that holds fenced JSON; never raises."""
+    if METADATA_TAG not in text:  # As in most answers: a search costs more.
+        return Metadata()
     try:
         match = found_in(compile_pattern(BLOCK, ignore_case=False), text)
         found = json.loads(trimmed(match.groups[1])) if match else None
