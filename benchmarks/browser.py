@@ -95,7 +95,7 @@ def beside_a_script(directory: Path, url: str, rounds: int) -> bool:
     )
     bare = per_case(measured["script one"], measured["script all"])
     case = per_case(measured["cases one"], measured["cases all"])
-    print(f"an agent that answers after {QUICK_ANSWER_MS} ms, the least of {rounds} rounds, start-up left out")
+    print(f"an agent that answers after {QUICK_ANSWER_MS} ms, least of {rounds} rounds, start-up left out")
     print(f"  script of Playwright    {bare:6.3f} s per case")
     print(f"  pytest --mcpeval        {case:6.3f} s per case")
     return verdict("a case beside the script", case / bare, 1.15)

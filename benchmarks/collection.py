@@ -72,7 +72,7 @@ def compare(directory: Path, rounds: int) -> bool:
     size = write_suite(suite, CASES)
     reference.mkdir()
     (reference / "test_values.py").write_text(PARAMETRIZED.format(count=CASES), "utf-8")
-    print(f"{CASES:,} cases ({size / 1e6:.1f} MB of YAML, 3 checks each), the least of {rounds} rounds")
+    print(f"{CASES:,} cases ({size / 1e6:.1f} MB of YAML, 3 checks each), least of {rounds} rounds")
     measured = in_turns(
         {
             "parametrize": lambda: pytest(reference, "--collect-only", "-q"),

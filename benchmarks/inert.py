@@ -33,7 +33,7 @@ def main() -> int:
         directory = Path(name)
         (directory / "pytest.ini").write_text("[pytest]\n", "utf-8")
         (directory / "test_one.py").write_text(TEST, "utf-8")
-        print(f"pytest on one test, the least of {rounds} rounds")
+        print(f"pytest on one test, least of {rounds} rounds")
         (directory / "empty_plugin.py").write_text("", "utf-8")
         installed = compare("as installed", directory, ((), ("-p", "no:mcpeval")), rounds, alone=False)
         alone = compare("no other plugin", directory, (PLUGIN, EMPTY_PLUGIN), rounds, alone=True)

@@ -286,8 +286,16 @@ def _with_small_digits(encoded: str) -> str:
 
 
 def _in_base64(text: str) -> Iterator[str]:
-    """Alone, and what stays the same wherever it stands in an encoded text, such as ``user:value``."""
-    data = text.encode("utf-8", "surrogatepass")
+    """Alone, and what stays the same wherever it stands in an encoded text, such as ``user:value``.
+
+    Of UTF-8, and of Latin-1, which is what a browser's ``btoa`` and old basic authentication encode.
+    """
+    yield from _bytes_in_base64(text.encode("utf-8", "surrogatepass"))
+    if not text.isascii() and all(ord(one) < 256 for one in text):
+        yield from _bytes_in_base64(text.encode("latin-1"))
+
+
+def _bytes_in_base64(data: bytes) -> Iterator[str]:
     whole = base64.b64encode(data).decode("ascii")
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + data).decode("ascii")

@@ -493,3 +493,13 @@ def test_json_with_characters_that_it_should_have_escaped_loses_values_too() -> 
 
 def test_a_value_is_found_in_json_that_keeps_its_letters() -> None:
     assert redactor(KEY='über"abc def').text('[über\\"abc def]') == "[${KEY}]"
+
+
+def test_a_value_in_base64_of_latin_1_is_redacted() -> None:
+    """Which is what a browser's ``btoa`` makes of it, and what it refuses beyond Latin-1 harms nothing."""
+    redactor = Redactor()
+    redactor.learn("TOKEN", "pässwörd-geheim")
+    redactor.learn("OTHER", "пароль-тайна")
+    encoded = base64.b64encode("user:pässwörd-geheim".encode("latin-1")).decode()
+    assert "${TOKEN}" in redactor.text(f"Basic {encoded}")
+    assert base64.b64encode("pässwörd-geheim".encode("latin-1")).decode()[:-4] not in redactor.text(encoded)
