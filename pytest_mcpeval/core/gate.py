@@ -202,15 +202,3 @@ def names(ids: Sequence[str], limit: int = 10) -> str:
     """Case ids for a message: all of a few, the first ones and a count of many."""
     shown = ", ".join(ids[:limit])
     return shown if len(ids) <= limit else f"{shown} and {len(ids) - limit} more"
-
-
-def overall(gates: Iterable[GateResult], *, failed: bool, errors: bool, partial: bool) -> Verdict:
-    """The verdict of a whole run: the worst of its parts."""
-    verdicts = {gate.verdict for gate in gates}
-    if errors or "error" in verdicts:
-        return "error"
-    if failed or "failed" in verdicts:
-        return "failed"
-    if partial or "not_evaluated" in verdicts:
-        return "not_evaluated"
-    return "passed"

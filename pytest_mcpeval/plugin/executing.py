@@ -16,8 +16,9 @@ import pytest
 
 from pytest_mcpeval.config.settings import Inconclusive
 from pytest_mcpeval.core.case import Case
+from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.core.errors import TargetError
-from pytest_mcpeval.core.judging import asked_of, raised_where
+from pytest_mcpeval.core.judging import unasked
 from pytest_mcpeval.core.repeating import LATENCY, judged_otherwise, mean_over_runs, worst
 from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, TEARDOWN_FAILED, Outcome, Sample, samples_to_json
 from pytest_mcpeval.core.sample_store import Selection, selection_of, selections_to_json
@@ -293,16 +294,10 @@ def _is_foreign(call: pytest.CallInfo[None]) -> bool:
 def _not_judged(
     item: CaseItem, case: Case[Any], call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> Sample:
-    return Sample(
-        suite=item.suite.key,
-        kind=item.suite.kind,
-        id=case.id,
-        outcome="skipped" if report.skipped and not hasattr(report, "wasxfail") else "error",
-        message=_first_line(call) if _unknown_fixture(item, call, report) is None else report.longreprtext,
-        traits=dict(case.traits),
-        measured=asked_of(item.runtime.kinds[item.suite.kind], item.suite, case),
-        cause=_cause(item, call),
-    )
+    kind, is_known = item.runtime.kinds[item.suite.kind], _unknown_fixture(item, call, report) is None
+    outcome: Outcome = "skipped" if report.skipped and not hasattr(report, "wasxfail") else "error"
+    message = _first_line(call) if is_known else report.longreprtext
+    return unasked(kind, item.suite, case, outcome, message, _cause(item, call))
 
 
 def _of_failed_teardown(item: pytest.Item, report: pytest.TestReport) -> list[Sample]:

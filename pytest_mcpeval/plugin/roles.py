@@ -10,7 +10,7 @@ import pytest
 
 from pytest_mcpeval.browser.slots import keep_standard_error
 from pytest_mcpeval.config.settings import DECIDED, settings_from
-from pytest_mcpeval.core.judging import raised_where
+from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.plugin.collection import DataFileCollectors

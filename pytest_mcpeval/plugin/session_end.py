@@ -14,9 +14,9 @@ import pytest
 
 from pytest_mcpeval.config.settings import ONLY_SHOWING
 from pytest_mcpeval.core.declaration import ReportFile
+from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.core.evaluation import Evaluation
 from pytest_mcpeval.core.gate import GateResult, Verdict, gate_nodeid
-from pytest_mcpeval.core.judging import raised_where
 from pytest_mcpeval.core.judging_input import SessionState
 from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, Sample
 from pytest_mcpeval.core.sample_store import SampleStore, selections_to_json

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.core.baseline import write_atomically
+from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.core.evaluation import Evaluation
-from pytest_mcpeval.core.judging import raised_where
 from pytest_mcpeval.reports import json_report, markdown
 from pytest_mcpeval.reports.shard import SHARD_FILE
 from pytest_mcpeval.text.visible import visible

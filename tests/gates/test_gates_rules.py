@@ -9,8 +9,9 @@ import pytest
 
 from pytest_mcpeval import Check, DataFileError, GateResult, Sample, at_least, at_most
 from pytest_mcpeval.config.project_rules import read_project_file
-from pytest_mcpeval.core.gate import by_chance, completeness, fail_closed, figure, names, overall
+from pytest_mcpeval.core.gate import by_chance, completeness, fail_closed, figure, names
 from pytest_mcpeval.core.sample import Outcome
+from pytest_mcpeval.core.verdict import overall
 from pytest_mcpeval.kinds.agent.gates import judge_gates as judge_agent
 from pytest_mcpeval.kinds.agent.settings import GatesModel as AgentGates
 from pytest_mcpeval.kinds.registry import Kinds

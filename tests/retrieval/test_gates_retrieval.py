@@ -10,7 +10,8 @@ import pytest
 
 from pytest_mcpeval import GateResult
 from pytest_mcpeval.core.baseline import differing_digests
-from pytest_mcpeval.core.gate import Completeness, fail_closed, overall
+from pytest_mcpeval.core.gate import Completeness, fail_closed
+from pytest_mcpeval.core.verdict import overall
 from pytest_mcpeval.kinds.retrieval.gate_input import BaselineScores, GateInput, GateSettings
 from pytest_mcpeval.kinds.retrieval.gates import compared, gate_names, in_queries, judge_gates
 from pytest_mcpeval.kinds.retrieval.metrics import Scores, average, evaluate_many

@@ -1,0 +1,66 @@
+"""Gates in error for what kinds raise while they judge, so that the other suites keep their reports."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pytest_mcpeval.core.gate import GateResult
+
+ARTIFACTS_GATE = "artifacts"
+JUDGING_GATE = "judging"
+
+CALLERS = frozenset({__file__, str(Path(__file__).with_name("judging.py"))})
+"""The files that call kinds: what is wrong is further down."""
+
+Found = TypeVar("Found")
+
+
+class ErrorGates:
+    """Calls what may raise, and holds a gate in error for each suite in which something was raised.
+
+    Messages show paths relative to ``root``.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._messages: dict[tuple[str, str], list[str]] = {}
+
+    @property
+    def gates(self) -> list[GateResult]:
+        """The gates so far."""
+        return [
+            GateResult(suite, name, "error", "\n".join(dict.fromkeys(messages)))
+            for (suite, name), messages in self._messages.items()
+        ]
+
+    def call(
+        self, suite: str, default: Found, function: Callable[..., Found], *args: Any, **options: Any
+    ) -> Found:
+        """What a function returns; if it raises, ``default``, and the suite has a gate in error."""
+        try:
+            return function(*args, **options)
+        except KeyboardInterrupt:
+            raise
+        except OSError as error:
+            name = ARTIFACTS_GATE
+            message = f"what belongs to the whole run cannot be read or written: {error}"
+        except BaseException as error:  # Outcomes of pytest are no `Exception`.
+            name, message = JUDGING_GATE, raised_where(error)
+        self._messages.setdefault((suite, name), []).append(relative_paths(message, self._root))
+        return default
+
+
+def raised_where(error: BaseException) -> str:
+    """What was raised, and where: in the last two functions that were called."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename not in CALLERS]
+    places = ", which called ".join(f"{one.name} ({one.filename}:{one.lineno})" for one in frames[-2:])
+    return f"{type(error).__name__}: {error}" + (f"; raised in {places}" if places else "")
+
+
+def relative_paths(text: str, root: Path) -> str:
+    """A text with paths below the root directory relative to it, as everywhere in pytest's output."""
+    return text.replace(f"{root}{os.sep}", "")
