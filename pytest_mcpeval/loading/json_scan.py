@@ -115,10 +115,10 @@ def _syntax_problem(text: str, error: json.JSONDecodeError) -> str:
     """What is wrong at the place where the json module stopped, and how to fix it."""
     found = LINE_BREAK.split(text[error.pos : error.pos + _SHOWN + 1])[0]
     words = error.msg.removesuffix(" at").removesuffix(" starting")
-    if not text[error.pos :].strip():
+    if not text[error.pos :].strip(" \t\r\n"):
         place = ", found the end of the text"
     else:
-        place = f", found {shortened(found, _SHOWN)}" if found.strip() else ""
+        place = f", found {shortened(found, _SHOWN)}" if found.strip(" \t") else ""
     return f"is not JSON: {words[:1].lower()}{words[1:]}{place}{_hint(error.msg, found)}"
 
 

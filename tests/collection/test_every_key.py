@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from typing import Any
 
 import pytest
 import yaml
@@ -143,10 +144,24 @@ def test_null_stands_for_every_key_that_may_be_left_out() -> None:
             if name in described and not field.is_required():
                 schema = described[name]
                 assert not schema.keys() & {"type", "$ref"}, (model, name, schema)
+                assert "default" not in schema or _may_be_null(schema), (model, name, schema)
     assert checked > 300
     for manifest in ({"mustNotCall": None}, {"must_not_cal": None}):
         with pytest.raises(ValidationError, match="extra_forbidden"):
             Assertions.model_validate(manifest)
+
+
+def _may_be_null(schema: Mapping[str, Any]) -> bool:
+    return {"type": "null"} in schema.get("anyOf", [{"type": "null"}])
+
+
+def test_null_is_a_value_where_a_key_says_so() -> None:
+    class Limits(FileModel):
+        ceiling: float | None = 0.1
+        floor: float = 0.5
+
+    found = Limits.model_validate({"ceiling": None, "floor": None})
+    assert (found.ceiling, found.floor) == (None, 0.5)
 
 
 @pytest.mark.parametrize(

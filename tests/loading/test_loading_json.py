@@ -60,6 +60,10 @@ SYNTAX = [
     ("// c\n{}", 1, "expecting value, found // c; JSON has no comments"),
     ('{"a":\n"b\nc"}', 2, "invalid control character; escape it, as in \\n"),
     ('{"a":\n {"b": tru}}', 2, "expecting value, found tru}}"),
+    # Editors end no line at these, and in JSON they are no white space.
+    ('["\u2028\u2029\x85",\n x]', 2, "expecting value, found x]"),
+    ("[\u20281]", 1, "expecting value, found \u20281]"),
+    ("[1]\u2028", 1, "extra data, found \u2028; remove it"),
 ]
 
 

@@ -308,6 +308,8 @@ SYNTAX = [
         (f"d:{line_break}o", 1, f"could not find expected ':' while scanning a simple key {STARTS}; {COLON}")
         for line_break in "\u2028\u2029\x85"
     ),
+    # The parser counts lines that editors do not: the words are about the line that it means.
+    ("# \u2028\na:\n\tb: 1", 3, f"found character that cannot start any token; {NO_TABS}"),
 ]
 
 

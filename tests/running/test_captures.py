@@ -310,6 +310,7 @@ def test_json_in_a_text_that_is_wrapped_is_seen_by_checks_and_captures(runtime: 
         {"type": "min_results", "count": 2},
         {"type": "max_results", "count": 2},
         {"type": "json_path", "path": "$.result", "value_type": "string", "source": "structured"},
+        {"not": {"type": "json_path", "path": "$.result", "source": "text"}},
     ]
     step = {"tool": "wrapped", "input": {"value": WRAPPED}, "expected": {"validations": checks}}
     captured = {"type": "equals", "value": "8"}
@@ -324,6 +325,7 @@ def test_what_is_wrapped_is_found_under_result_as_well(runtime: Runtime, value: 
         {"type": "equals", "path": "$", "value": value},
         {"type": "equals", "path": "$.result", "value": value},
         {"type": "json_path", "path": "$['result']", "equals": value},
+        {"type": "json_path", "path": '$["result"]', "equals": value},
         {"type": "json_path", "path": "$.result", "value_type": "string", "source": "structured"},
         {"not": {"type": "json_path", "path": "$.results"}},
     ]

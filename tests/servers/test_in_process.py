@@ -27,7 +27,7 @@ import pytest
 from mcp.server import MCPServer
 
 server = MCPServer("inside", version="9")
-released = threading.Event()
+released, began, ended = threading.Event(), threading.Event(), threading.Event()
 
 @server.tool()
 def double(value: int) -> int:
@@ -74,6 +74,15 @@ async def leaves_a_group() -> str:
 async def leaves_a_task() -> str:
     task = asyncio.create_task(leaves())
     await asyncio.sleep(30)
+    return ""
+
+@server.tool()
+async def waits() -> str:
+    began.set()
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        ended.set()
     return ""
 
 @server.tool()
@@ -220,10 +229,12 @@ def test_a_server_that_stops_its_loop_or_cancels_everything_harms_itself_at_most
 
 
 def test_a_call_that_its_caller_cancels_is_cancelled(connections: Connections, define: Define) -> None:
-    future = connections.get(define(module="inside_server:server")).start_tool("leaves_a_task")
+    future = connections.get(define(module="inside_server:server")).start_tool("waits")
+    assert sys.modules["inside_server"].began.wait(30)
     future.cancel()
     with pytest.raises(CancelledError):
         future.result(5)
+    assert sys.modules["inside_server"].ended.wait(30)
 
 
 def test_a_task_of_a_server_that_raises_systemexit_does_not_end_the_loop(
