@@ -28,7 +28,7 @@ def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
     """Two tables for each suite (suite key → its metrics): the set with its slices, and those by server."""
     titles = short_titles(suites)
     found = [table for key, metrics in suites.items() for table in _of(titles[key], metrics)]
-    return [*found, Table("Odd answers", ("", "queries"), tuple(_problems(titles, suites)))]
+    return [*found, Table("Malformed results", ("", "queries"), tuple(_problems(titles, suites)))]
 
 
 def _problems(titles: Mapping[str, str], suites: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
