@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,9 @@ from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.servers.interruptible import result_of
 
 if TYPE_CHECKING:
-    from pytest_mcpeval.plugin.runtime import Runtime
+    from pytest_mcpeval.config.settings import Settings
+    from pytest_mcpeval.core.kind import Kind
+    from pytest_mcpeval.core.run_context import RunContext
 
 _SLICE_SECONDS = 0.5
 """A wait without end would keep the main thread from noticing Ctrl-C."""
@@ -36,18 +38,24 @@ class Prefetch:
     Threads only wait: the calls themselves all run on the one connection thread.
     """
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, context: RunContext, kinds: Mapping[str, Kind[Any]], settings: Settings) -> None:
+        self._context = context
+        self._kinds = kinds
+        self._settings = settings
         self._pending: dict[tuple[str, str, int], Future[Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._repeated: dict[str, dict[tuple[str, int], Any]] = {}
         self.upcoming: Upcoming = nothing_upcoming
         self.selected: Callable[[Suite[Any]], Sequence[Case[Any]]] = lambda suite: suite.cases
 
+    def runs(self, suite: Suite[Any]) -> int:
+        """How many times each case of a suite is asked."""
+        return 1 if self._kinds[suite.kind].asks_once else self._settings.runs or suite.runs
+
     def answers(self, suite: Suite[Any], case: Case[Any]) -> Iterator[Any]:
         """The answers to a case, run by run: those already asked for, or asked for when it is their turn."""
-        repeated = suite.stateful and self._runtime.runs(suite) > 1
-        for run in range(self._runtime.runs(suite)):
+        repeated = suite.stateful and self.runs(suite) > 1
+        for run in range(self.runs(suite)):
             yield self._of_whole_runs(suite, case, run) if repeated else self._answers(suite, case, run)
 
     def has_answers(self, suite: Suite[Any]) -> bool:
@@ -66,8 +74,8 @@ class Prefetch:
         return found
 
     def _repeat(self, suite: Suite[Any]) -> dict[tuple[str, int], Any]:
-        kind, cases = self._runtime.kinds[suite.kind], self.selected(suite)
-        runs, answers = self._runtime.runs(suite), dict[tuple[str, int], Any]()
+        kind, cases = self._kinds[suite.kind], self.selected(suite)
+        runs, answers = self.runs(suite), dict[tuple[str, int], Any]()
         if any(case.fixtures for case in cases):
             raise TargetError(
                 f"{suite.key} is stateful and repeated as a whole, {runs} times: "
@@ -75,17 +83,17 @@ class Prefetch:
             )
         for run in range(runs):
             if run:
-                kind.start_over(suite, self._runtime)
+                kind.start_over(suite, self._context)
             for case in cases:
                 try:
-                    answers[case.id, run] = kind.ask(suite, case, self._runtime)
+                    answers[case.id, run] = kind.ask(suite, case, self._context)
                 except Exception as error:
                     answers[case.id, run] = error
         return answers
 
     def _answers(self, suite: Suite[Any], case: Case[Any], run: int) -> Any:
-        kind = self._runtime.kinds[suite.kind]
-        width = self._runtime.settings.concurrency or suite.concurrency
+        kind = self._kinds[suite.kind]
+        width = self._settings.concurrency or suite.concurrency
         if width > 1 and case.may_prefetch:
             self._start_upcoming(suite, case, run, width)
         pending = self._pending.pop((suite.key, case.id, run), None)
@@ -96,29 +104,25 @@ class Prefetch:
             # Alone this time: the call of another case could end the server once more.
             while wait(self._pending.values(), _SLICE_SECONDS).not_done:
                 continue
-        return kind.ask(suite, case, self._runtime)
+        return kind.ask(suite, case, self._context)
 
     def _start_upcoming(self, suite: Suite[Any], case: Case[Any], run: int, width: int) -> None:
-        for other, number in islice(self._coming(suite, case, run, width), width):
-            key = (suite.key, other.id, number)
-            if other.may_prefetch and key not in self._pending:
-                self._pending[key] = self._submit(suite, other, width)
-
-    def _coming(
-        self, suite: Suite[Any], case: Case[Any], run: int, width: int
-    ) -> Iterator[tuple[Case[Any], int]]:
-        """The case in hand and those after it, each with the numbers of its runs still to come."""
-        runs = self._runtime.runs(suite)
-        for other in self.upcoming(suite, case, width):
-            yield from ((other, number) for number in range(run if other is case else 0, runs))
-
-    def _submit(self, suite: Suite[Any], case: Case[Any], width: int) -> Future[Any]:
+        """Have the case in hand and those after it asked, each in its runs still to come."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(max(width, 64), thread_name_prefix="mcpeval-prefetch")
-        return self._threads.submit(self._runtime.kinds[suite.kind].ask, suite, case, self._runtime)
+        coming = (
+            (other, number)
+            for other in self.upcoming(suite, case, width)
+            for number in range(run if other is case else 0, self.runs(suite))
+        )
+        ask = self._kinds[suite.kind].ask
+        for other, number in islice(coming, width):
+            key = (suite.key, other.id, number)
+            if other.may_prefetch and key not in self._pending:
+                self._pending[key] = self._threads.submit(ask, suite, other, self._context)
 
     def close(self) -> None:
-        """Forget answers nobody came for. Calls in flight end when the connections are closed."""
+        """Forget answers that no item has used. Calls in flight end when the connections are closed."""
         self._pending.clear()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)

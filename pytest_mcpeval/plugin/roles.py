@@ -14,8 +14,8 @@ from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.plugin.collection import DataFileCollectors
-from pytest_mcpeval.plugin.executing import Executor, runs_whole_files
-from pytest_mcpeval.plugin.prefetch_policy import SetUpsOfTheProject
+from pytest_mcpeval.plugin.executing import Executor
+from pytest_mcpeval.plugin.prefetch_policy import PrefetchPolicy
 from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.plugin.selection import Selector
 from pytest_mcpeval.plugin.session_end import Reporter, VerdictLine
@@ -51,11 +51,12 @@ def take_part(config: pytest.Config) -> None:
     _add_datasets_to_testpaths(config, runtime)
     if role != "controller":
         config.pluginmanager.register(DataFileCollectors(runtime, config), "mcpeval-collectors")
-        set_ups = SetUpsOfTheProject(config.pluginmanager)
-        config.pluginmanager.register(set_ups, "mcpeval-set-ups")
-        whole_files = runs_whole_files(config)
-        executor = Executor(runtime, set_ups, whole_files=whole_files, is_worker=role == "worker")
-        config.pluginmanager.register(executor, "mcpeval-executor")
+        config.pluginmanager.register(Executor(runtime), "mcpeval-executor")
+        distribution = getattr(config, "workerinput", {}).get("mcpeval_distribution", "loadfile")
+        runtime.has_whole_files = distribution in ("loadfile", "loadscope")
+        policy = PrefetchPolicy(config.pluginmanager, has_whole_files=runtime.has_whole_files)
+        runtime.prefetch.upcoming, runtime.prefetch.selected = policy.upcoming, policy.selected
+        config.pluginmanager.register(policy, "mcpeval-prefetch-policy")
         config.pluginmanager.register(OrderOfStatefulSuites(), "mcpeval-stateful")
         selector = Selector(runtime.settings, is_worker=role == "worker")
         config.pluginmanager.register(selector, "mcpeval-selector")

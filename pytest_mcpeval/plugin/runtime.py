@@ -46,7 +46,7 @@ class Runtime(RunContext):
         self._kinds = kinds
         self._options = dict(settings.options)
         self.project_files = ProjectFiles(settings.rootdir, kinds)
-        self.prefetch = Prefetch(self)
+        self.prefetch = Prefetch(self, kinds, settings)
         self._suites: dict[Path, Suite[Any] | None] = {}
         self.fixtures: Mapping[str, Any] = {}
         self.selected: Mapping[str, Sequence[str]] = {}
@@ -86,10 +86,6 @@ class Runtime(RunContext):
             return False
         below = any(directory in path.parents for directory in settings.datasets)
         return below or self.project_files.names(path)
-
-    def runs(self, suite: Suite[Any]) -> int:
-        """How many times each case of a suite is asked."""
-        return 1 if self.kinds[suite.kind].asks_once else self.settings.runs or suite.runs
 
     @property
     def suites(self) -> list[Suite[Any]]:

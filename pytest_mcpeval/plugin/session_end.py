@@ -22,7 +22,8 @@ from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, Sample
 from pytest_mcpeval.core.sample_store import SampleStore, selections_to_json
 from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.loading.messages import counted
-from pytest_mcpeval.plugin.executing import LABEL_ATTRIBUTE, OUTCOME_ATTRIBUTE, SELECTIONS_ATTRIBUTE
+from pytest_mcpeval.plugin.executing import SELECTIONS_ATTRIBUTE
+from pytest_mcpeval.plugin.item_reports import LABEL_ATTRIBUTE, OUTCOME_ATTRIBUTE
 from pytest_mcpeval.plugin.items import CaseItem
 from pytest_mcpeval.plugin.left_out import look_alikes, where_data_files_are
 from pytest_mcpeval.plugin.runtime import Runtime

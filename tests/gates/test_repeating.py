@@ -111,4 +111,4 @@ def test_agents_and_sessions_are_asked_once(tmp_path: Path, name: str) -> None:
     runtime = Runtime(Settings(tmp_path, runs=3), Kinds(BUILTIN))
     document = Document(tmp_path / "a.yaml", {}, "")
     suite: Suite[Any] = Suite("a.yaml", name, document, (Case("one", 1, (), object),), None)
-    assert runtime.runs(suite) == (1 if name in ("agent", "session") else 3)
+    assert runtime.prefetch.runs(suite) == (1 if name in ("agent", "session") else 3)

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.plugin.prefetch import Prefetch
 from tests.support import Case, Project, Run
 
@@ -170,16 +171,15 @@ def test_a_case_that_another_one_harmed_is_asked_again_alone() -> None:
             asked_again.set()
         return "fine"
 
-    kind = SimpleNamespace(ask=ask, must_ask_again=lambda answers: answers == "harmed")
-    settings = SimpleNamespace(concurrency=2)
-    runtime: Any = SimpleNamespace(kinds={"k": kind}, runs=lambda _: 1, settings=settings)
+    kind: Any = SimpleNamespace(ask=ask, must_ask_again=lambda answers: answers == "harmed", asks_once=True)
     suite: Any = SimpleNamespace(key="s", kind="k", stateful=False)
     cases: list[Any] = [SimpleNamespace(id=name, may_prefetch=True) for name in ("harmed", "other")]
-    ahead = Prefetch(runtime)
-    ahead.upcoming = lambda *_: cases
-    assert list(ahead.answers(suite, cases[0])) == ["fine"]
+    context: Any = None
+    prefetch = Prefetch(context, {"k": kind}, Settings(Path(), concurrency=2))
+    prefetch.upcoming = lambda *_: cases
+    assert list(prefetch.answers(suite, cases[0])) == ["fine"]
     assert seen == [[]]
-    ahead.close()
+    prefetch.close()
 
 
 def test_a_case_shows_what_the_server_wrote_during_it(faults: Run) -> None:
