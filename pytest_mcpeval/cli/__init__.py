@@ -23,6 +23,7 @@ COMMANDS = {
     "selftest": "pytest_mcpeval.cli.selftest",
     "install-browser": "pytest_mcpeval.cli.install_browser",
     "merge": "pytest_mcpeval.cli.merge",
+    "compare": "pytest_mcpeval.cli.compare",
     **KIND_COMMANDS,
 }
 """Name → module with functions ``add_parser`` and ``run``."""

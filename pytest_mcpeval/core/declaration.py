@@ -18,6 +18,9 @@ DocumentRole = Literal["suite", "support"]
 """A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
 
 
+Better = Literal["higher", "lower"]
+
+
 @dataclass(frozen=True)
 class CommandLine:
     """What the command line says to a kind, in one process of a run.
@@ -57,6 +60,21 @@ class KindDeclaration(ABC):
 
     commands: ClassVar[Mapping[str, str]] = {}
     """Its commands of the console script: name → module with functions ``add_parser`` and ``run``."""
+
+    figures: ClassVar[Mapping[str, Better]] = {}
+    """The numbers that say how good a suite is, the most telling one first, and which way is better.
+
+    Each is a dotted name in the suite's ``metrics`` of ``report.json``, in which ``*`` stands for any text. A
+    mapping in a list goes by its first text, such as ``per_detector.heuristics.fpr``.
+    """
+
+    def paired_values(self, case: Mapping[str, Any]) -> Mapping[str, float]:
+        """Numbers by which one case of two runs is compared; a higher one is better.
+
+        ``case`` is what ``report.json`` says of a case, or of one of its runs. A name stands for one paired
+        test over all cases that have it.
+        """
+        return {"passed": float(case["outcome"] == "passed")}
 
     def options(self, command_line: CommandLine) -> Any:
         """What the command line says to this kind: frozen data, the same in all processes of a run.

@@ -22,6 +22,14 @@ KIND_COMMANDS = {name: module for declaration in _OURS for name, module in decla
 """The commands of the console script that belong to our kinds: name → module."""
 
 
+_BY_NAME: Mapping[str, KindDeclaration] = {declaration.name: declaration() for declaration in _OURS}
+
+
+def declaration_of(kind: str) -> KindDeclaration | None:
+    """What is declared of one of our kinds; None for others."""
+    return _BY_NAME.get(kind)
+
+
 class Kinds(Mapping[str, "Kind[Any]"]):
     """All kinds by name: ours, and the ``others`` that hooks registered.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
+from pytest_mcpeval.core.declaration import Better, DocumentRole, KindDeclaration
 from pytest_mcpeval.kinds.agent.command_line import OPTIONS, run_options
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class AgentDeclaration(KindDeclaration):
         "report": "pytest_mcpeval.cli.report",
         "validate-narrative": "pytest_mcpeval.cli.validate_narrative",
     }
+
+    figures: ClassVar[Mapping[str, Better]] = {"pass_rate": "higher"}
 
     def options(self, command_line: CommandLine) -> RunOptions:
         """How agents are driven."""

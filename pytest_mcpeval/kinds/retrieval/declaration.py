@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pytest_mcpeval.core.declaration import CommandLine, DocumentRole, KindDeclaration
+from pytest_mcpeval.core.declaration import Better, CommandLine, DocumentRole, KindDeclaration
 from pytest_mcpeval.kinds.retrieval.command_line import OPTIONS
-from pytest_mcpeval.kinds.retrieval.definitions import METRICS
+from pytest_mcpeval.kinds.retrieval.definitions import METRICS, cutoff_of, default_metric
 
 
 class RetrievalDeclaration(KindDeclaration):
@@ -20,6 +21,28 @@ class RetrievalDeclaration(KindDeclaration):
     commands: ClassVar[Mapping[str, str]] = {
         "snapshot": "pytest_mcpeval.cli.snapshot",
     }
+
+    figures: ClassVar[Mapping[str, Better]] = {
+        "recall_at.5": "higher",
+        "mrr": "higher",
+        "ndcg_at_10": "higher",
+        "map": "higher",
+        "recall_at.*": "higher",
+        "hit_at.*": "higher",
+        "problems.*": "lower",
+    }
+
+    def paired_values(self, case: Mapping[str, Any]) -> Mapping[str, float]:
+        """Recall at the cutoff that gates watch by default, and the reciprocal rank."""
+        measured = case["measured"]
+        if "labels" not in measured:
+            return {}
+        metric = default_metric(measured["depth"])
+        ranks: Mapping[str, int | None] = measured["ranks"]
+        relevant = [tool for tool, grade in measured["labels"].items() if grade > 0]
+        found = sum((ranks.get(tool) or math.inf) <= cutoff_of(metric) for tool in relevant)
+        first = measured["rank"]
+        return {metric: found / len(relevant), "mrr": 1 / first if first else 0.0} if relevant else {}
 
     def options(self, command_line: CommandLine) -> Mapping[str, Any]:
         """The settings that options say."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
+from pytest_mcpeval.core.declaration import Better, DocumentRole, KindDeclaration
 
 
 class ScenarioDeclaration(KindDeclaration):
@@ -13,6 +14,13 @@ class ScenarioDeclaration(KindDeclaration):
     name = "scenario"
     file_description = "a `tests:` list (scenario)"
     file_keys = ("tests", "tool", "steps")
+
+    figures: ClassVar[Mapping[str, Better]] = {
+        "summary.passRate": "higher",
+        "summary.averageConfidence": "higher",
+        "byTool.*.passRate": "higher",
+        "byTag.*.passRate": "higher",
+    }
 
     def detect(self, data: Any) -> DocumentRole | None:
         """A mapping with ``tests``, or rows that each have a ``tool`` or ``steps``."""

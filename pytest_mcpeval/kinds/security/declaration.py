@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from pytest_mcpeval.core.declaration import CommandLine, DocumentRole, KindDeclaration, ReportFile
+from pytest_mcpeval.core.declaration import Better, CommandLine, DocumentRole, KindDeclaration, ReportFile
 from pytest_mcpeval.kinds.security.command_line import OPTIONS, SARIF
 
 _OF_CORPORA = {"label", "provenance"}
@@ -19,6 +19,22 @@ class SecurityDeclaration(KindDeclaration):
     file_description = "an `entries:` list (security)"
     file_keys = ("entries",)
     option_table = OPTIONS
+
+    figures: ClassVar[Mapping[str, Better]] = {
+        "per_detector.*.fpr": "lower",
+        "per_detector.*.recall": "higher",
+        "per_detector.*.precision": "higher",
+        "per_detector.*.f1": "higher",
+        "per_detector.*.errors": "lower",
+    }
+
+    def paired_values(self, case: Mapping[str, Any]) -> Mapping[str, float]:
+        """Whether the detector was right, of malicious and of benign entries apart."""
+        measured = case["measured"]
+        if "label" not in measured or "detector" not in measured:
+            return {}
+        aspect = "recall" if measured["label"] == "malicious" else "benign entries not flagged"
+        return {f"{measured['detector']} {aspect}": float(case["outcome"] == "passed")}
 
     def options(self, command_line: CommandLine) -> Path | None:
         """The file for what scans find."""

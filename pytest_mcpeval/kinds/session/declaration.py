@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_mcpeval.core.declaration import DocumentRole, KindDeclaration
+from pytest_mcpeval.core.declaration import Better, DocumentRole, KindDeclaration
 from pytest_mcpeval.kinds.session.command_line import OPTIONS
 
 if TYPE_CHECKING:
@@ -27,6 +27,13 @@ class SessionDeclaration(KindDeclaration):
         "interview": "pytest_mcpeval.cli.interview",
         "scope": "pytest_mcpeval.cli.scope",
         "guard": "pytest_mcpeval.cli.guard",
+    }
+
+    figures: ClassVar[Mapping[str, Better]] = {
+        "findings.Critical": "lower",
+        "findings.Major": "lower",
+        "findings.Minor": "lower",
+        "servers.*.errors": "lower",
     }
 
     def options(self, command_line: CommandLine) -> SessionOptions:
