@@ -1,4 +1,4 @@
-"""Bytes to data with line numbers: data files loaded within limits, every problem at its file and line."""
+"""Load data files into plain data with line numbers, within limits; every problem names its file and line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Parsed files kept as JSON, found by the digest of their bytes.
-
-An entry is written whole or not at all, so processes may race. Whatever is not a valid entry is ignored and
-replaced; a directory that cannot be written costs time, never correctness.
+"""Cache of parsed files as JSON, by the digest of their bytes.  An entry is written atomically, so
+processes may race. Invalid entries are ignored and replaced. If the directory cannot be written,
+files are parsed every time.
 """
 
 from __future__ import annotations
@@ -18,18 +17,21 @@ from typing import Any
 from .parsed import EntryLines, Parsed
 
 FORMAT = 1
-"""Raised whenever parsing changes its result or the entry its shape."""
+"""Increase it whenever the result of parsing or the form of an entry changes."""
 
 UNUSED_SECONDS = 30 * 24 * 3600.0
 
 
 def entry_path(directory: Path, digest: str, suffix: str) -> Path:
-    """Where the entry of a file's content is kept; the suffix (such as ``.yaml``) decides its meaning."""
+    """Return the path of the cache entry for a file's content.
+
+    The suffix (such as ``.yaml``) is part of its key.
+    """
     return directory / f"{FORMAT}-{digest.removeprefix('sha256:')}-{suffix.removeprefix('.')}.json"
 
 
 def fetch(entry: Path) -> Parsed | None:
-    """The parsed file of an entry, or None where there is none that is valid; marks the entry as used."""
+    """Return the parsed file of an entry, or None if there is no valid entry; mark the entry as used."""
     try:
         parsed = _from_json(json.loads(entry.read_bytes()), entry.name)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -40,7 +42,7 @@ def fetch(entry: Path) -> Parsed | None:
 
 
 def store(entry: Path, parsed: Parsed) -> None:
-    """Write an entry atomically; once per process also remove entries nobody used for thirty days."""
+    """Write an entry atomically; once per process, remove entries that were not used for thirty days."""
     content = json.dumps(_to_json(parsed, entry.name), ensure_ascii=False, separators=(",", ":"))
     with suppress(OSError):
         entry.parent.mkdir(parents=True, exist_ok=True)

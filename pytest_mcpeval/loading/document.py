@@ -1,4 +1,4 @@
-"""A loaded data file: its data, its digest, and the lines its values stand on."""
+"""A loaded data file: its data, its digest, and the line of each value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .problems import DataFileError, Problem
 from .source import LINE_BREAK, Limits, Source, read
 
 EXCERPT_WIDTH = 200
-"""Characters that an excerpt shows of a line: the whole file may be one."""
+"""Maximum characters of a line in an excerpt, since a file may be one long line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,8 @@ class Document:
     """One data file.
 
     ``data`` is plain JSON data (aliased values are shared, so do not change it). ``digest`` is
-    ``sha256:<hex>`` of the file's bytes. Lines below the entries of a list are found by reading the file
-    again when first asked for; if it has changed since, the nearest line known from loading is given.
+    ``sha256:<hex>`` of the file's bytes. Lines of values inside list entries are found by reading the
+    file again on first use; if it has changed, the nearest known line is returned.
     """
 
     path: Path
@@ -33,9 +33,8 @@ class Document:
     limits: Limits = field(default_factory=Limits, repr=False)
 
     def line(self, *keys: Key) -> int:
-        """The line (from 1) of the value at a path of keys; for a value in a mapping, the line of its key.
-
-        Where there is no such value, the line of its nearest ancestor.
+        """Return the line (from 1) of the value at a path of keys; for a value in a mapping, the line
+        of its key.  If there is no such value, return the line of its nearest ancestor.
         """
         line, taken = self.entry_lines.find(keys)
         if taken == len(keys):
@@ -43,14 +42,13 @@ class Document:
         return line if self._positions is None else find(self._positions, keys)
 
     def problem(self, *keys: Key, message: str) -> Problem:
-        """A problem of the value at a path of keys."""
+        """Return a problem at the line of the value at a path of keys."""
         return Problem(self.path, self.line(*keys), message)
 
     def excerpt(self, line: int, before: int = 1, after: int = 6, near: str = "") -> str:
-        """The source around a line, each line with its number and the line itself marked with ``>``.
-
-        Of a line that is long, a part: that of the line itself has the text ``near`` in it. Empty when the
-        file is gone or has changed.
+        """Return the source around a line with line numbers; ``>`` marks the line itself.  A long
+        line is cut; the cut of the marked line contains the text ``near``. Empty if the file is gone
+        or has changed.
         """
         lines = self._source_lines
         numbers = range(max(1, line - before), min(len(lines), line + after) + 1)
@@ -86,7 +84,7 @@ class Document:
 
 
 def value_at(data: Any, keys: Iterable[Key]) -> Any:
-    """The value at a path of keys; None where there is none."""
+    """Return the value at a path of keys, or None if there is none."""
     for key in keys:
         try:
             data = data[key]
@@ -96,7 +94,7 @@ def value_at(data: Any, keys: Iterable[Key]) -> Any:
 
 
 def _part(text: str, near: str) -> str:
-    """A line; of a long one the part around a text, which stands there quoted, or as the value of a key."""
+    """Return a line; if it is long, the part around a text, which may be quoted or the value of a key."""
     if len(text) <= EXCERPT_WIDTH:
         return text
     found = (text.find(one) for one in (f'"{near}"', f": {near}", near)) if near else ()

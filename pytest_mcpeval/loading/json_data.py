@@ -1,4 +1,4 @@
-"""JSON and JSON Lines to plain data at the speed of the json module, with the lines of the entries."""
+"""Parse JSON and JSON Lines at the speed of the json module, and note the lines of list entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def parse(source: Source, limits: Limits) -> Parsed:
-    """The data of a JSON file.
+    """Return the data of a JSON file.
 
     Raises:
         DataFileError: With the first syntax error, or with every other problem.
@@ -37,7 +37,7 @@ def parse(source: Source, limits: Limits) -> Parsed:
 
 
 def parse_lines(source: Source, limits: Limits) -> Parsed:
-    """The data of a JSON Lines file: one value per line, blank lines allowed.
+    """Return the data of a JSON Lines file: one value per line, blank lines allowed.
 
     Raises:
         DataFileError: With the problems of every line.
@@ -57,15 +57,15 @@ def parse_lines(source: Source, limits: Limits) -> Parsed:
     except (RecursionError, ValueError) as error:
         inner = replace(limits, max_depth=max(1, limits.max_depth - 1))
         problems = [problem for row in rows for problem in problems_of(row, inner)]
-        # Rows that are sound one by one are too many together.
+        # Each row is valid, so together they exceed the limit.
         raise DataFileError(problems) if problems else source.error(0, limits.too_many) from error
     return Parsed(data, EntryLines(rows[0].first_line, [row.first_line for row in rows]), nodes, depth)
 
 
 class _Reader:
-    """Reads the outer two levels itself, to learn where entries start; the C scanner reads the rest.
+    """Reads the outer two levels itself, to note where entries start; the C scanner reads the rest.
 
-    It raises ValueError where the text is no JSON: `problems_of` finds the words.
+    Raises ValueError if the text is not JSON; `problems_of` then makes the messages.
     """
 
     def __init__(self, text: str) -> None:
@@ -84,11 +84,11 @@ class _Reader:
         return data
 
     def object(self) -> dict[str, Any]:
-        """The root object; the entries of each array in it are noted by key."""
+        """Read the root object; note the entries of each array in it by key."""
         pairs: list[tuple[str, Any]] = []
         for _ in self.members("}"):
             if self.next_character() != '"':
-                raise ValueError("a key is no text")
+                raise ValueError("a key is not a text")
             key = self.value()
             self.take(":")
             is_array = self.next_character() == "["
@@ -96,7 +96,7 @@ class _Reader:
         return _unique(pairs)
 
     def array(self, starts: list[int]) -> list[Any]:
-        """An array of which every entry's start is noted."""
+        """Read an array and note where every entry starts."""
         entries: list[Any] = []
         for _ in self.members("]"):
             starts.append(self.at)
@@ -104,7 +104,7 @@ class _Reader:
         return entries
 
     def members(self, close: str) -> Iterator[None]:
-        """Stops at the start of each member of a container, which the caller reads."""
+        """Yield at the start of each member of a container; the caller reads the member."""
         self.at += 1
         if self.next_character() == close:
             self.at += 1
@@ -119,7 +119,7 @@ class _Reader:
         return value
 
     def take(self, wanted: str) -> str:
-        """Go past the next character, which must be one of ``wanted``."""
+        """Consume the next character, which must be one of ``wanted``."""
         found = self.next_character()
         if not found or found not in wanted:
             raise ValueError(f"expected one of {wanted}, found {found!r}")
@@ -127,14 +127,14 @@ class _Reader:
         return found
 
     def next_character(self) -> str:
-        """The character after white space, at which the reader then stands; empty at the end."""
+        """Skip white space and return the next character without consuming it; empty at the end."""
         space = _SPACE.match(self.text, self.at)
         assert space is not None
         self.at = space.end()
         return self.text[self.at : self.at + 1]
 
     def entry_lines(self) -> EntryLines:
-        """The noted starts as lines."""
+        """Return the noted starts as line numbers."""
         breaks = [found.start() for found in LINE_BREAK.finditer(self.text)]
 
         def lines(starts: list[int]) -> list[int]:
@@ -152,7 +152,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _measured(data: Any, limits: Limits) -> tuple[int, int]:
-    """How many keys and values data holds, and how deep it nests; level by level, without recursion."""
+    """Return the number of keys and values in data, and its depth.
+
+    Works level by level, without recursion.
+    """
     nodes, depth = 1, 0
     level = [data]
     while level := [node for node in level if type(node) is dict or type(node) is list]:
@@ -165,5 +168,5 @@ def _measured(data: Any, limits: Limits) -> tuple[int, int]:
 
 
 def _check_values(data: Any) -> None:
-    """Raise ValueError for what Python's json reads and JSON has not: NaN, infinities, half surrogates."""
-    json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    """Raise ValueError for values that Python's json accepts but JSON does not have: NaN, infinities,
+    half surrogates.""" json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")

@@ -1,4 +1,4 @@
-"""A slow second look at JSON text: the line of every value, and what is wrong in plain words."""
+"""A slower second pass over JSON text, for the line of every value and for error messages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SHOWN = 20
 
 
 def problems_of(source: Source, limits: Limits) -> list[Problem]:
-    """What is wrong with JSON text: its first syntax error, or everything else."""
+    """Return the problems of JSON text: its first syntax error, or all other problems."""
     try:
         json.loads(source.text, parse_int=str)
     except json.JSONDecodeError as error:
         line, message = source.line_at(error.pos), _syntax_problem(source.text, error)
         return [Problem(source.path, line, message)]
     except RecursionError:
-        pass  # What lies above the depth limit is sound: the scan stops there.
+        pass  # The text is well-formed down to the depth limit, where the scan stops.
     return Scan(source, limits).problems
 
 
@@ -98,7 +98,7 @@ class Scan:
     def _check_scalar(self, token: str, line: int) -> None:
         if token.startswith('"'):
             if re.search("[\ud800-\udfff]", json.loads(token, strict=False)):
-                message = "half a surrogate pair is no character: write both \\u escapes, or the character"
+                message = "half a surrogate pair is not a character: write both \\u escapes, or the character"
                 self._report(line, message)
         elif token in ("NaN", "Infinity", "-Infinity"):
             self._report(line, f"{token} is not JSON: write a finite number or null")
@@ -112,7 +112,7 @@ class Scan:
 
 
 def _syntax_problem(text: str, error: json.JSONDecodeError) -> str:
-    """What is wrong at the place where the json module stopped, and how to fix it."""
+    """Return the message about a syntax error that the json module found, with how to fix it."""
     found = LINE_BREAK.split(text[error.pos : error.pos + _SHOWN + 1])[0]
     words = error.msg.removesuffix(" at").removesuffix(" starting")
     if not text[error.pos :].strip(" \t\r\n"):

@@ -1,4 +1,4 @@
-"""Load a data file by its suffix, through the cache where there is one."""
+"""Load a data file by its suffix, through the cache if there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words for error messages: values shortened for people, and suggestions for misspelt names."""
+"""Parts of error messages: shortened values, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHOWN_CHARACTERS = 60
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: JSON for scalars, at most about 60 characters; containers counted."""
+    """Return a value for a message: scalars as JSON of about 60 characters at most, containers by size."""
     if isinstance(value, str):
         return json.dumps(shortened(value), ensure_ascii=False)
     if isinstance(value, Mapping):
@@ -23,40 +23,43 @@ def shown(value: object) -> str:
 
 
 def duplicate_key(key: str, first_line: int) -> str:
-    """The message about a key that a mapping already has."""
+    """Return the message about a duplicate key of a mapping."""
     return f"duplicate key {shown(key)}: it is already on line {first_line}; remove or rename one"
 
 
 def shortened(text: str, limit: int = SHOWN_CHARACTERS) -> str:
-    """The text, cut after ``limit`` characters with an ellipsis."""
+    """Return the text, cut after ``limit`` characters with an ellipsis."""
     return text if len(text) <= limit else text[:limit] + "…"
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
-    """A number with its noun: ``1 key``, ``3 keys``."""
+    """Return a number with its noun: ``1 key``, ``3 keys``."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
 def closest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that ``word`` most likely meant, if any is near; case, ``-`` and ``_`` do not count."""
+    """Return the candidate most similar to ``word``, if one is similar enough.
+
+    Case, ``-`` and ``_`` do not count.
+    """
     folded = {_folded(candidate): candidate for candidate in candidates}
     matches = get_close_matches(_folded(word), folded, n=1, cutoff=0.6)
     return folded[matches[0]] if matches else None
 
 
 def likeness(word: str, candidate: str) -> float:
-    """How near a word is to a candidate, from 0 to 1; case, ``-`` and ``_`` do not count."""
+    """Return the similarity of a word and a candidate, from 0 to 1; case, ``-`` and ``_`` do not count."""
     return SequenceMatcher(None, _folded(candidate), _folded(word)).ratio()
 
 
 def suggestion(word: str, candidates: Iterable[str]) -> str:
-    """`` (did you mean "x"?)`` when a candidate is near, else the empty text."""
+    """Return `` (did you mean "x"?)`` if a candidate is similar, else the empty text."""
     match = closest(word, candidates)
     return f" (did you mean {shown(match)}?)" if match is not None else ""
 
 
 def choice(candidates: Iterable[str], limit: int = 15) -> str:
-    """The candidates as a list for people: ``"a", "b" or "c"``; a long list is cut."""
+    """Return the candidates as text: ``"a", "b" or "c"``; a long list is cut."""
     words = [shown(candidate) for candidate in candidates]
     if len(words) > limit:
         return ", ".join(words[:limit]) + ", …"

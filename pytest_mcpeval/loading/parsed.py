@@ -1,4 +1,4 @@
-"""What a parser gives back: plain data, and the lines of its values."""
+"""The result of a parser: plain data, and the lines of its values."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any, TypeAlias
 Key: TypeAlias = str | int
 
 Position: TypeAlias = "int | tuple[int, Mapping[Key, Position]]"
-"""The line (from 1) of a scalar, or the line of a container with the positions of what it holds.
-
-A tree of them is shaped like the data. The value of a mapping has the line of its key; an entry of a list the
-line it starts on. Plain integers for scalars halve the memory of a large file.
+"""The line (from 1) of a scalar, or the line of a container with the positions of its members.  A
+tree of positions has the shape of the data. A value in a mapping has the line of its key; an entry of
+a list has the line on which it starts. Plain integers for scalars halve the memory of a large file.
 """
 
 
 @dataclass(frozen=True)
 class EntryLines:
-    """The lines (from 1) noticed while parsing: of the root, and of the entries of the outermost lists.
+    """The lines (from 1) noted while parsing: of the root, and of the entries of the outermost lists.
 
     ``rows`` are the entries of a root that is a list; ``by_key`` the entries of each list in a root mapping.
     """
@@ -28,7 +27,7 @@ class EntryLines:
     by_key: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def find(self, keys: tuple[Key, ...]) -> tuple[int, int]:
-        """The line nearest to a path of keys, and how many of the keys it stands for."""
+        """Return the nearest known line for a path of keys, and how many of the keys it covers."""
         lines, taken = self.rows, 0
         if keys and isinstance(keys[0], str):
             lines, taken = self.by_key.get(keys[0], ()), 1
@@ -49,7 +48,7 @@ class Parsed:
 
 
 def find(position: Position, keys: tuple[Key, ...]) -> int:
-    """The line at a path of keys, or of its nearest ancestor that exists."""
+    """Return the line at a path of keys, or that of its nearest ancestor that exists."""
     for key in keys:
         if isinstance(position, int) or key not in position[1]:
             break
@@ -58,10 +57,10 @@ def find(position: Position, keys: tuple[Key, ...]) -> int:
 
 
 def line_of(position: Position) -> int:
-    """The line of one position."""
+    """Return the line of one position."""
     return position if isinstance(position, int) else position[0]
 
 
 def at_line(position: Position, line: int) -> Position:
-    """The same position on another line: what a key or an alias refers to."""
+    """Return the position with another line: the line of the key or alias that refers to the value."""
     return line if isinstance(position, int) else (line, position[1])

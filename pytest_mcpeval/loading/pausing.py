@@ -1,4 +1,4 @@
-"""Garbage collection, put off while large data is built."""
+"""Pause garbage collection while large data is built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """Plain data has no cycles; looking for them while millions of containers appear triples the time."""
+    """Pause garbage collection: searching plain data for cycles, of which it has none, triples the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

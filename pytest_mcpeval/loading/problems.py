@@ -1,4 +1,4 @@
-"""What can be wrong in a data file, and the error that carries all of it."""
+"""Problems of a data file, and the error that carries them all."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 SHOWN_PROBLEMS = 200
-"""How many problems the text of an error lists; the error itself carries them all."""
+"""Maximum problems that the text of an error lists; the error itself carries them all."""
 
 
 MANY = 5
-"""From so many equal problems of a file on, they are one line."""
+"""This many equal problems of a file, or more, are combined into one line."""
 
 SHOWN_PLACES = 5
 
@@ -22,7 +22,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a data file.
+    """One problem in a data file.
 
     ``path`` is the file as it was given, ``line`` counts from 1 (0 stands for the whole file), ``message``
     says what is wrong, what was expected and how to fix it.
@@ -44,7 +44,7 @@ class DataFileError(Exception):
         super().__init__(self.problems)
 
     def relative_to(self, root: Path) -> DataFileError:
-        """This error with paths relative to a directory, and forward slashes."""
+        """Return this error with paths relative to a directory, with forward slashes."""
         return DataFileError(
             replace(problem, path=Path(Path(os.path.relpath(problem.path, root)).as_posix()))
             for problem in self.problems
@@ -55,7 +55,10 @@ class DataFileError(Exception):
 
 
 def lines_of(problems: Sequence[Problem]) -> list[str]:
-    """The lines about problems: many that are equal but for their place are one line with a count."""
+    """Return the lines about problems.
+
+    Many problems that differ only in their line are combined, with a count.
+    """
     keys = [(problem.path, _INDEX.sub("[]", problem.message)) for problem in problems]
     groups: dict[tuple[Path, str], list[Problem]] = {}
     for key, problem in zip(keys, problems, strict=True):

@@ -1,4 +1,4 @@
-"""Data against a pydantic model, with every error at its line and in plain words."""
+"""Validate data with a pydantic model; every error has its line and a readable message."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def validate(
     data: Any = None,
     at: tuple[Key, ...] = (),
 ) -> Validated:
-    """The document's data at a path of keys, as a model.
+    """Return the document's data at a path of keys as a model.
 
-    ``data`` is what to validate instead, when the caller has changed what stands there. Unknown keys are
+    ``data`` is validated instead if the caller has changed the value at that place. Unknown keys are
     problems, unless the configuration of the model, or of one in it, says ``extra="ignore"`` or ``"allow"``.
 
     Raises:
@@ -56,7 +56,7 @@ def validate(
     if data is None:
         data = value_at(document.data, at)
     adapter: TypeAdapter[Validated] = model if isinstance(model, TypeAdapter) else _adapter(model)
-    # What a model says of unknown keys holds for it, and the models in it speak for themselves.
+    # A model's setting for unknown keys applies to that model only; nested models have their own.
     says_it = "extra" in getattr(model, "model_config", {})
     try:
         return adapter.validate_python(data, extra=None if says_it else "forbid")
@@ -69,7 +69,7 @@ def validate(
 
 
 def dotted(path: Iterable[Key]) -> str:
-    """A path of keys for people: ``tests[3].expected``."""
+    """Return a path of keys as text: ``tests[3].expected``."""
     text = ""
     for key in path:
         if isinstance(key, int):
@@ -83,7 +83,7 @@ def dotted(path: Iterable[Key]) -> str:
 
 @dataclass(frozen=True)
 class _Finding:
-    """One error in our words. ``shown_path`` is what the sentence starts with; ``path`` gives the line."""
+    """One error. ``shown_path`` starts the sentence; ``path`` gives the line."""
 
     place: Place
     path: tuple[Key, ...]
@@ -133,13 +133,13 @@ def _finding(details: Mapping[str, Any], walk: Walk, data: Any) -> _Finding:
 
 
 def _is_mismatch(error_type: str) -> bool:
-    """Whether an error says that a value is of another type, rather than that its content is wrong."""
+    """Return whether an error is about a value's type, not its content."""
     known = error_type in _EXPECTED_BY_TYPE or error_type in _CHOICES
     return known or error_type.endswith(("_type", "_parsing"))
 
 
 def expected(error_type: str, context: Mapping[str, Any], message: str) -> str | None:
-    """What was expected, as words that follow "expected"; None when the message must speak for itself."""
+    """Return the words that follow "expected", or None if the message is used as it is."""
     if error_type in _EXPECTED_BY_TYPE:
         return _EXPECTED_BY_TYPE[error_type]
     match error_type:
@@ -170,12 +170,12 @@ def expected(error_type: str, context: Mapping[str, Any], message: str) -> str |
 
 
 def _bound(bound: object) -> object:
-    """A bound without the ``.0`` that pydantic adds."""
+    """Return a bound without the ``.0`` that pydantic adds."""
     return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
 def candidates(context: Mapping[str, Any], key: str = "expected") -> list[str]:
-    """The texts an error's context lists; empty when it also lists other values."""
+    """Return the texts that an error's context lists; empty if it also lists other values."""
     listed = str(context.get(key, ""))
     others = _LIST_WORDS.sub("", _QUOTED.sub("", listed))
     return [] if others else _QUOTED.findall(listed)
@@ -208,7 +208,7 @@ def _unknown(place: Place, holder: Any) -> str:
 
 
 def _in_style(options: tuple[str, ...], keys: list[str]) -> str:
-    """The spelling that looks like the keys around it: the first of them with a style of its own decides."""
+    """Return the spelling in the style of the first neighbouring key that is camelCase or snake_case."""
     for key in keys:
         if "_" in key.strip("_"):
             return next((option for option in options if "_" in option), options[0])
@@ -218,7 +218,7 @@ def _in_style(options: tuple[str, ...], keys: list[str]) -> str:
 
 
 def _tag(details: Mapping[str, Any], place: Place, walk: Walk) -> _Finding:
-    """An unknown or absent discriminator: reported at its key."""
+    """Return the finding about an unknown or missing discriminator, at its key."""
     context, value = details["ctx"], details["input"]
     keys = candidates({"expected": context.get("discriminator", "").replace("|", ",")})
     key = next((key for key in keys if has(value, key)), keys[0] if keys else None)
@@ -235,7 +235,7 @@ def _tag(details: Mapping[str, Any], place: Place, walk: Walk) -> _Finding:
 
 
 def _settled(findings: list[_Finding], level: int = 0) -> list[_Finding]:
-    """The findings, with those of one union reduced to the member that was most likely meant."""
+    """Return the findings; those of a union are reduced to the member that was most likely meant."""
     settled: list[_Finding] = []
     unions: dict[tuple[Key, ...], dict[str, list[_Finding]]] = {}
     for finding in findings:
@@ -250,7 +250,10 @@ def _settled(findings: list[_Finding], level: int = 0) -> list[_Finding]:
 
 
 def _member_meant(path: tuple[Key, ...], members: list[list[_Finding]], level: int) -> list[_Finding]:
-    """The member whose type the value has, with the fewest findings; else one finding naming all types."""
+    """Return the findings of the member that has the value's type and the fewest findings.
+
+    Else one finding that names all types.
+    """
     fitting = [
         found
         for found in members
@@ -268,5 +271,5 @@ def _member_meant(path: tuple[Key, ...], members: list[list[_Finding]], level: i
 
 
 def _distance(found: list[_Finding]) -> tuple[int, int]:
-    """How far a value is from a member of a union: its findings, then those without a suggestion."""
+    """Return how badly a value fits a union member: its findings, then those without a suggestion."""
     return len(found), sum("did you mean" not in finding.text for finding in found)

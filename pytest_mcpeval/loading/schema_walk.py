@@ -1,7 +1,7 @@
-"""Following a validation error's location through the schema and the data it belongs to.
+"""Follow the location of a validation error through the schema and the data.
 
-pydantic puts the names of union members between the keys of a location. Walking schema and data together
-tells the two apart, and finds which keys a place would have accepted.
+pydantic puts the names of union members between the keys of a location. Walking schema and data
+together separates the two, and finds the keys that a place accepts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Expected:
 
 @dataclass(frozen=True)
 class Union:
-    """A union a location passed: where it is, which member was tried, and what the union expects in words."""
+    """A union on the way of a location: where it is, which member was tried, and the words for what
+    it expects."""
 
     path: tuple[Key, ...]
     member: str
@@ -43,9 +44,9 @@ class Union:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an error is: the keys that lead there in the data, the unions passed, the schema at the end.
+    """Where an error is: the keys that lead there, the unions on the way, and the schema at the end.
 
-    ``holder`` is the schema of the mapping or list that holds the last key.
+    ``holder`` is the schema of the mapping or list that has the last key.
     """
 
     path: tuple[Key, ...]
@@ -63,7 +64,7 @@ class Walk:
         self.definitions: dict[str, Schema] = {}
 
     def place(self, location: tuple[Key, ...], data: Any, *, may_be_absent: bool) -> Place:
-        """The place of a location; a last key that the data lacks belongs to it if ``may_be_absent``."""
+        """Return the place of a location; if ``may_be_absent``, the last key may be missing in the data."""
         path: list[Key] = []
         unions: list[Union] = []
         holder, schema = None, self.root
@@ -82,7 +83,7 @@ class Walk:
         return Place(tuple(path), tuple(unions), schema, holder, is_key=False)
 
     def inner(self, schema: Schema | None) -> Schema | None:
-        """The schema below wrappers such as defaults, validators and references."""
+        """Return the schema below wrappers such as defaults, validators and references."""
         while schema is not None:
             kind = schema["type"]
             if kind == "definitions":
@@ -102,7 +103,7 @@ class Walk:
         return None
 
     def expected(self, schema: Schema | None) -> str | None:
-        """The words of the outermost `Expected` at a place."""
+        """Return the words of the outermost `Expected` at a place."""
         while schema is not None:
             words: str | None = schema.get("metadata", {}).get(EXPECTED)
             if words or "schema" not in schema:
@@ -111,7 +112,7 @@ class Walk:
         return None
 
     def child(self, inner: Schema | None, part: Key) -> Schema | None:
-        """The schema of one key or index."""
+        """Return the schema of one key or index."""
         if inner is None:
             return None
         if inner["type"] in _FIELDS:
@@ -126,7 +127,7 @@ class Walk:
         return items[part] if isinstance(part, int) and part < len(items) else None
 
     def member(self, union: Schema, name: str) -> Schema | None:
-        """The member of a union that pydantic calls ``name``."""
+        """Return the member of a union that pydantic calls ``name``."""
         if union["type"] == "tagged-union":
             return {str(tag): schema for tag, schema in union["choices"].items()}.get(name)
         for choice in union["choices"]:
@@ -137,26 +138,26 @@ class Walk:
         return None
 
     def names(self, schema: Schema) -> tuple[str, ...]:
-        """What pydantic may call a member that is not parametrised."""
+        """Return the names that pydantic may use for a member without parameters."""
         if schema["type"] == "definition-ref":
             schema = self.definitions.get(schema["schema_ref"], schema)
         return (schema["type"], schema["cls"].__name__) if "cls" in schema else (schema["type"],)
 
 
 def is_container(schema: Schema | None) -> bool:
-    """Whether a schema is known to hold keys or indexes."""
+    """Return whether a schema is known to have keys or indexes."""
     return schema is not None and schema["type"] in (*_FIELDS, *_COLLECTIONS)
 
 
 def has(data: Any, part: Key) -> bool:
-    """Whether data has a key or index."""
+    """Return whether data has a key or index."""
     if isinstance(data, list):
         return isinstance(part, int) and part < len(data)
     return isinstance(data, dict) and part in data
 
 
 def fields(schema: Schema | None) -> list[tuple[str, Schema]]:
-    """The fields of a mapping's schema, by their names in Python."""
+    """Return the fields of a mapping's schema, by their names in Python."""
     if schema is None or schema["type"] not in _FIELDS:
         return []
     entries = schema["fields"]
@@ -166,7 +167,7 @@ def fields(schema: Schema | None) -> list[tuple[str, Schema]]:
 
 
 def spellings(name: str, field: Schema) -> tuple[str, ...]:
-    """The keys a field is read from: its aliases, and its name."""
+    """Return the keys that a field is read from: its aliases and its name."""
     alias = field.get("validation_alias", ())
     if isinstance(alias, str):
         return (alias, name)

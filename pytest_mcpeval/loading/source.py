@@ -1,4 +1,4 @@
-"""The bytes of a data file: how much it may hold, reading, decoding, and counting lines."""
+"""Read the bytes of a data file within limits, decode them, and count lines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DEEPEST = 200
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds that keep a hostile or broken file from taking the machine.
+    """Limits that protect the machine from a hostile or broken file.
 
-    ``max_bytes`` bounds the size of the file. ``max_depth`` bounds how deep mappings and lists nest (at most
-    200, so that no recursion can overflow). ``max_nodes`` bounds how many values and keys the file holds
-    once its aliases are expanded; in YAML, a long text counts once more per 64 characters.
+    ``max_bytes`` bounds the size of the file. ``max_depth`` bounds how deep mappings and lists nest
+    (at most 200, so that no recursion can overflow). ``max_nodes`` bounds the number of values and
+    keys after aliases are expanded; in YAML, a long text counts once more per 64 characters.
 
     Raises:
         ValueError: A bound is below 1, or ``max_depth`` is above 200.
@@ -37,13 +37,13 @@ class Limits:
 
     @property
     def too_many(self) -> str:
-        """The message about a file with more than ``max_nodes`` nodes."""
+        """Return the message about a file with more than ``max_nodes`` nodes."""
         limit = f"{self.max_nodes:,} values, with aliases expanded"
         return f"the file holds more than {limit}: split it, or use fewer aliases"
 
     @property
     def too_deep(self) -> str:
-        """The message about a file with more than ``max_depth`` levels."""
+        """Return the message about a file with more than ``max_depth`` levels."""
         return f"nests deeper than {self.max_depth} levels: flatten the data"
 
 
@@ -51,7 +51,8 @@ class Limits:
 class Source:
     """A file's text without byte order mark, and ``sha256:<hex>`` of its bytes.
 
-    ``first_line`` is the line in the file on which the text starts: 1, unless the text is a part of it.
+    ``first_line`` is the line of the file on which the text starts: 1, unless the text is only a part
+    of the file.
     """
 
     path: Path
@@ -60,11 +61,11 @@ class Source:
     first_line: int = 1
 
     def line_at(self, position: int) -> int:
-        """The line (from 1) of the character at ``position``."""
+        """Return the line (from 1) of the character at ``position``."""
         return self.first_line + sum(1 for _ in LINE_BREAK.finditer(self.text, 0, position))
 
     def error(self, line: int, message: str) -> DataFileError:
-        """An error with one problem of this file."""
+        """Return an error with one problem of this file."""
         return DataFileError([Problem(self.path, line, message)])
 
 
@@ -80,12 +81,12 @@ def read(path: Path, limits: Limits) -> Source:
 
 
 def digest_of(raw: bytes) -> str:
-    """``sha256:<hex>`` of some bytes."""
+    """Return ``sha256:<hex>`` of some bytes."""
     return "sha256:" + hashlib.sha256(raw).hexdigest()
 
 
 def read_bytes(path: Path, limits: Limits) -> bytes:
-    """The bytes of a regular file within the size limit; raises DataFileError otherwise."""
+    """Return the bytes of a regular file within the size limit; raise DataFileError otherwise."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

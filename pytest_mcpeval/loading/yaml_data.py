@@ -1,4 +1,4 @@
-"""YAML text to plain data: one pass over libyaml's events, collecting every problem on the way."""
+"""Turn YAML text into plain data in one pass over libyaml's events, collecting every problem."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Anchored(NamedTuple):
 
 
 def parse(source: Source, limits: Limits) -> Parsed:
-    """The data of a YAML file.
+    """Return the data of a YAML file.
 
     Raises:
         DataFileError: With every problem up to the end, or up to the first that stops the parser.
@@ -69,7 +69,7 @@ class _Builder:
         self.anchors: dict[str, _Anchored | None] = {}
         self.plain: dict[str, Scalar] = {}
         self.root_line = 1
-        # By identity; the list itself is kept alive so that no other list can get its identity.
+        # By id(); the list is kept alive so that no other list can get the same id.
         self.list_lines: dict[int, tuple[list[Any], list[int]]] = {}
 
     def document(self) -> Any:
@@ -192,7 +192,7 @@ class _Builder:
         return data
 
     def key(self, event: Any, depth: int) -> str | None:
-        """The key, or None after a report."""
+        """Return the key, or None after reporting a problem."""
         key = self.value(event, depth)
         if type(key) is str:
             return key

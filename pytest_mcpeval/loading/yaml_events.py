@@ -1,4 +1,4 @@
-"""A file's libyaml events one by one, with the lines an editor shows and syntax errors in plain words."""
+"""Yield a file's libyaml events, with line numbers as editors show them and readable syntax errors."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class Events:
             raise self.syntax_error(error) from error
 
     def line(self, event: Any) -> int:
-        """The line (from 1) on which an event starts."""
+        """Return the line (from 1) on which an event starts."""
         return self.editor_line(event.start_mark.line)
 
     def editor_line(self, line: int) -> int:
-        """The line (from 1) an editor shows for a line of the parser (from 0)."""
-        # At the end of the text, the parser counts a line more than there is.
+        """Return the line (from 1) that an editor shows for a line of the parser (from 0)."""
+        # At the end of the text, the parser counts one line too many.
         return self._lines[min(line, len(self._lines) - 1)] if self._lines else line + 1
 
     def syntax_error(self, error: yaml.YAMLError) -> DataFileError:
-        """What the parser raised, as the problem of a line."""
+        """Return the parser's exception as a problem with a line."""
         if isinstance(error, yaml.reader.ReaderError):
             return self._control_character(error)
         if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
@@ -85,7 +85,7 @@ class Events:
 
 
 def _editor_lines(text: str) -> list[int]:
-    """Editor lines by YAML line, or nothing where they agree: YAML also breaks lines where editors do not."""
+    """Return editor lines by YAML line, or nothing if they agree: YAML knows more line breaks than editors."""
     if not _YAML_ONLY_BREAK.search(text):
         return []
     lines = [1]

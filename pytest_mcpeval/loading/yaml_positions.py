@@ -1,4 +1,4 @@
-"""The lines of every value of a YAML file that could be parsed."""
+"""Find the line of every value of a YAML file that could be parsed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from .yaml_events import Events
 
 
 def positions(source: Source) -> Position:
-    """The position tree of a file; an alias has its own line, and within it the lines of its anchor."""
+    """Return the position tree of a file.
+
+    An alias has its own line, values inside it have those of its anchor.
+    """
     walk = _Walk(source)
     walk.next()
     walk.next()
@@ -66,7 +69,7 @@ class _Walk:
 
 
 def _merged(position: Position) -> list[Position]:
-    """The mappings that a ``<<`` value names: itself, or the entries of a list."""
+    """Return the mappings that a ``<<`` value names: itself, or the entries of a list."""
     if isinstance(position, int) or any(isinstance(key, str) for key in position[1]):
         return [position]
     return list(position[1].values())

@@ -1,4 +1,4 @@
-"""Scalars of the YAML 1.2 core schema: what an unquoted text means."""
+"""Scalars of the YAML 1.2 core schema: the type of an unquoted text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TAG_PREFIX = "tag:yaml.org,2002:"
 
 
 def resolve(text: str) -> Scalar:
-    """What an unquoted scalar means.
+    """Return the value of an unquoted scalar.
 
     ``yes``, ``on``, ``12:30:00``, ``2026-01-01`` and ``1_000`` are texts.
 
@@ -37,7 +37,7 @@ def resolve(text: str) -> Scalar:
 
 
 def resolve_tagged(text: str, tag: str) -> Scalar:
-    """What a scalar with an explicit tag means, such as ``!!int "3"``.
+    """Return the value of a scalar with an explicit tag, such as ``!!int "3"``.
 
     Raises:
         ValueError: The tag is no core schema tag for scalars, or the text does not fit it.
@@ -56,7 +56,7 @@ def resolve_tagged(text: str, tag: str) -> Scalar:
 
 
 def unsupported_tag(tag: str) -> str:
-    """The message about a tag outside the core schema."""
+    """Return the message about a tag outside the core schema."""
     name = tag.replace(TAG_PREFIX, "!!", 1)[:60]
     return f"the tag {name} is not supported: data files are plain data, remove the tag"
 

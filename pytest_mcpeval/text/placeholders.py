@@ -42,9 +42,9 @@ _LONGEST_SHOWN = 40
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A captured value or an environment variable; only the latter has a default.
+    """A captured value or an environment variable; only a variable has a default.
 
-    ``key`` is what stands between the braces.
+    ``key`` is the text between the braces.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Placeholder:
 
 
 class PlaceholderError(ValueError):
-    """What begins with ``${`` is no placeholder. ``written`` is what may be shown of it."""
+    """A text begins with ``${`` but is not a placeholder. ``written`` is the part that may be shown."""
 
     def __init__(self, written: str, reason: str, advice: str, *, is_foreign: bool = False) -> None:
         super().__init__(f"{written} is {reason}: {advice}")
@@ -71,7 +71,7 @@ class PlaceholderError(ValueError):
 
 @lru_cache(4096)
 def parsed(text: str, dialect: Dialect) -> tuple[str | Placeholder, ...]:
-    """The literal parts and the placeholders of a text, in order; ``$${`` is a literal ``${``.
+    """Return the literal parts and the placeholders of a text, in order; ``$${`` is a literal ``${``.
 
     Raises:
         PlaceholderError: Something begins with ``${`` and is neither.
@@ -92,7 +92,7 @@ def _part(match: re.Match[str], dialect: Dialect) -> str | Placeholder:
     if name is None:
         if match[0] != OPENING:
             return OPENING
-        # Without its end, what follows may be anything, such as the rest of a password.
+        # The closing brace is missing, so the rest may be anything, such as part of a password.
         inside, closing, _ = match.string[match.end() :].partition("}")
         written = f"${{{shortened(inside, _LONGEST_SHOWN)}}}" if closing else OPENING
         raise PlaceholderError(written, "no placeholder", _ADVICE[dialect])
@@ -106,7 +106,7 @@ def _part(match: re.Match[str], dialect: Dialect) -> str | Placeholder:
 
 
 def placeholders(data: Any, dialect: Dialect) -> Iterator[tuple[Path, Placeholder | PlaceholderError]]:
-    """Every placeholder in the texts and keys of JSON data, and every mistake, each with the keys to it."""
+    """Yield every placeholder and every mistake in texts and keys of JSON data, with the keys that lead to it."""
     if isinstance(data, str):
         if OPENING not in data:
             return
@@ -124,13 +124,9 @@ def placeholders(data: Any, dialect: Dialect) -> Iterator[tuple[Path, Placeholde
 
 
 def filled(data: Any, dialect: Dialect, value_of: Callable[[Placeholder], Any]) -> Any:
-    """JSON data with every placeholder replaced.
-
-    A text that is nothing but one placeholder takes the value as it is, with its type; inside a longer text
-    and in keys, a value stands as `text_of` says.
-
-    Raises:
-        PlaceholderError: Something begins with ``${`` and is no placeholder.
+    """Return JSON data with every placeholder replaced.  A text that consists of one placeholder
+    becomes the value, with its type; inside a longer text and in keys, the value is converted by
+    `text_of`.  Raises: PlaceholderError: Something begins with ``${`` and is not a placeholder.
     """
     if isinstance(data, str):
         if OPENING not in data:
@@ -149,10 +145,10 @@ def filled(data: Any, dialect: Dialect, value_of: Callable[[Placeholder], Any]) 
 
 
 def filled_in(data: Any, dialect: Dialect, environ: Mapping[str, str] = os.environ) -> Any:
-    """JSON data with its environment variables filled in, where there are no captured values.
+    """Return JSON data with its environment variables filled in; captured values are not allowed.
 
     Raises:
-        ValueError: A variable is not set, or something begins with ``${`` and is no placeholder.
+        ValueError: A variable is not set, or something begins with ``${`` and is not a placeholder.
     """
 
     def value_of(placeholder: Placeholder) -> str:
@@ -170,14 +166,13 @@ def filled_in(data: Any, dialect: Dialect, environ: Mapping[str, str] = os.envir
 
 
 def text_of(value: Any) -> str:
-    """JSON data as a text: a text as it is, everything else as JSON."""
+    """Return a text unchanged, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def from_environment(placeholder: Placeholder, environ: Mapping[str, str]) -> str | None:
-    """The value of a variable, or its default when it is unset or empty, as in a shell; None without either.
-
-    From now on, no output shows the value.
+    """Return the value of a variable, or its default if it is unset or empty, as a shell does; None
+    without either.  From now on, no output shows the value.
     """
     value = environ.get(placeholder.name)
     redactor.learn(placeholder.name, value or "")

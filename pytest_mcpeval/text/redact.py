@@ -1,7 +1,6 @@
-"""Values from the environment, taken out of everything that leaves the process.
-
-Whoever fills in a variable tells its value here, and whatever shows, writes or sends text asks for that text
-without it. One registry for the whole process: an output cannot be made with the wrong one.
+"""Redaction: removes values from the environment from everything that leaves the process.  Code that
+fills in a variable registers its value here; code that shows, writes or sends text redacts it here.
+There is one registry per process, so that no output can use the wrong one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 SHORTEST = 6
-"""Characters; shorter values cannot be told from ordinary text, and stay."""
+"""Characters; shorter values look like ordinary text and are not redacted."""
 
 _DEEPEST_QUOTES = 3
 _JSON_SUFFIXES = frozenset({".json", ".jsonl", ".sarif"})
@@ -37,14 +36,14 @@ _WORDS_OF_REPORTS = re.compile(
     "|running|aborted|call_budget|wallclock|safety_abort|Critical|Suggestion"
     "|arguments|checks|details|measured|message|outcome|status|suites|totals|verdict|version"
 )
-"""What reports and the files of runs are written in: without these words, they could not be read."""
+"""Words of reports and run files, which are never redacted: without them, the files could not be read."""
 
 
 @dataclass(frozen=True)
 class _Known:
-    """The values that are secret now, each with its variable, and every spelling of them.
+    """The current secret values, each with its variable, and every spelling of them.
 
-    ``parts`` are the shortest parts of spellings that tell them from ordinary text, each with its places.
+    ``parts`` maps each part of `SHORTEST` characters to the spellings it occurs in, with its positions.
     """
 
     values: Mapping[str, str]
@@ -59,7 +58,7 @@ class _Known:
             if (name := next((name for name in found if name not in public), None)) is not None
         }
         spelled = {spelling: name for value, name in secret.items() for spelling in spellings(value)}
-        # A value as it is goes before another one's encoding.
+        # A literal value has precedence over the encoding of another value.
         spelled |= secret
         parts: dict[str, list[tuple[str, int]]] = {}
         for spelling in spelled:
@@ -69,7 +68,7 @@ class _Known:
 
 
 class Redactor:
-    """The values that must not be shown, and the names of the variables that are written in their place."""
+    """The secret values, and the names of the variables that replace them."""
 
     def __init__(self) -> None:
         self._names: dict[str, dict[str, None]] = {}
@@ -78,9 +77,9 @@ class Redactor:
         self._lock = threading.Lock()
 
     def learn(self, name: str, value: str) -> None:
-        """The value of a variable, from now on written as ``${NAME}``; and each line of it.
+        """Redact the value of a variable, and each line of it, as ``${NAME}`` from now on.
 
-        A value that is a word of the reports themselves, such as ``passed``, is no secret.
+        A value that is a word of the reports themselves, such as ``passed``, is not redacted.
         """
         if len(value) < SHORTEST or name in self._names.get(value, ()):
             return
@@ -91,7 +90,7 @@ class Redactor:
             self._found = None
 
     def publish(self, names: Iterable[str]) -> None:
-        """The values of these variables are no secrets, whoever uses them."""
+        """Do not redact the values of these variables."""
         added = {*names} - self._public
         if added:
             with self._lock:
@@ -99,20 +98,19 @@ class Redactor:
                 self._found = None
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all values and names."""
         with self._lock:
             self._names, self._public, self._found = {}, set(), None
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to take out."""
+        """Whether there are no secret values."""
         return not self._known().values
 
     def text(self, text: str) -> str:
-        """The text without the values, however they are quoted or encoded.
-
-        Where values overlap, all of it goes, and the longest one gives its name. Half a value goes as well
-        where a text was cut.
+        """Return the text without the values, in any quoting or encoding.  If values overlap, the
+        whole overlap is replaced by the name of the longest. At the cut ends of a text, a part of a
+        value is replaced too.
         """
         known = self._known()
         if not known.values:
@@ -125,7 +123,7 @@ class Redactor:
         ]
         spans += _cut_spans(known, text)
         if spans:
-            # What stands there already: a value may be part of a variable's name.
+            # Names that are already in the text stay: a value may be part of a variable's name.
             shown = [
                 (start, start + len(name) + 3)
                 for name in set(known.values.values())
@@ -135,13 +133,13 @@ class Redactor:
         return _replaced(text, spans) if spans else text
 
     def json(self, text: str) -> str:
-        """JSON, or lines of it, without the values in its texts and keys: what it is otherwise, it stays."""
+        """Return JSON, or JSON lines, with texts and keys redacted and everything else unchanged."""
         if not any(spelling in text for spelling in self._known().spellings):
             return text
         return _JSON_TEXT.sub(self._json_text, text)
 
     def file(self, path: Path, text: str) -> str:
-        """The content of a file without the values; JSON stays JSON."""
+        """Return the redacted content of a file; JSON stays valid JSON."""
         return self.json(text) if path.suffix in _JSON_SUFFIXES else self.text(text)
 
     def _json_text(self, match: re.Match[str]) -> str:
@@ -150,10 +148,10 @@ class Redactor:
         return match[0] if redacted == text else json.dumps(redacted, ensure_ascii=True)
 
     def data(self, data: Any, *, is_free: bool = False) -> Any:
-        """JSON data without the values in texts and keys.
+        """Return JSON data with texts and keys redacted.
 
-        In what others wrote, ``is_free``, a whole number may be a value as well; that holds below keys such
-        as ``arguments``.
+        If ``is_free`` (the data comes from outside, such as below the key ``arguments``), whole numbers are
+        redacted too.
         """
         if not self._known().values:
             return data
@@ -178,14 +176,13 @@ class Redactor:
 
 
 redactor = Redactor()
-"""That of this process."""
+"""The redactor of this process."""
 
 
 def _cut_spans(known: _Known, text: str) -> Iterator[tuple[int, int, str]]:
-    """Where a text or an excerpt in it ends or begins within a value.
-
-    At the ends of the whole text, a part of a value that is made of whole words is taken for these words: a
-    tool ``search`` is not cut from ``http://localhost:8000/search``.
+    """Yield the spans at which a text, or an excerpt in it, begins or ends within a value.  At the
+    ends of the whole text, a part of a value that consists of whole words is kept: the text
+    ``search`` is not a cut part of ``http://localhost:8000/search``.
     """
     for end in (len(text), *(match.start() for match in _CUT.finditer(text))):
         for spelling, place in known.parts.get(text[max(0, end - SHORTEST) : end], ()):
@@ -212,7 +209,7 @@ def _places(part: str, text: str) -> Iterator[int]:
 
 
 def _replaced(text: str, spans: list[tuple[int, int, str]]) -> str:
-    """The text with spans replaced by their names; those that overlap are one."""
+    """Return the text with spans replaced by their names; overlapping spans are merged."""
     merged: list[tuple[int, int, str, int]] = []
     for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
@@ -230,7 +227,7 @@ def _replaced(text: str, spans: list[tuple[int, int, str]]) -> str:
 
 @cache
 def spellings(value: str) -> frozenset[str]:
-    """How a value may stand in a text: as it is, quoted, escaped, percent-encoded or in base64."""
+    """Return the forms in which a text may contain a value: literal, quoted, escaped, encoded."""
     found = {value}
     for _ in range(_DEEPEST_QUOTES):
         found |= {quoted for one in found for quoted in _quoted(one)}
@@ -240,17 +237,17 @@ def spellings(value: str) -> frozenset[str]:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    """Inside JSON and inside the `repr` of a text."""
+    """Yield the value as it is inside JSON and inside the `repr` of a text."""
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
     yield json.dumps(text)[1:-1].replace("/", "\\/")
-    # What stands around a text decides whether Python escapes an apostrophe in it.
+    # Whether Python escapes an apostrophe depends on the other quotes in the text.
     yield repr(text)[1:-1]
     yield repr('"' + text)[2:-1]
 
 
 def _escaped(text: str) -> Iterator[str]:
-    """In HTML, in XML, in Markdown, in a regular expression and on a command line."""
+    """Yield the value as escaped in HTML, XML, Markdown, regular expressions and on a command line."""
     for quotes in (True, False):
         html = escape(text, quote=quotes)
         yield from (
@@ -269,7 +266,7 @@ def _escaped(text: str) -> Iterator[str]:
 
 
 def _percent_encoded(text: str) -> Iterator[str]:
-    """As Python, browsers and HTTP clients encode parts of addresses, and in forms; or as a form is read."""
+    """Yield the value as Python, browsers and HTTP clients encode it in URLs and forms, or decode it."""
     yield text.replace("+", " ")
     for safe in ("", "/", "!'()*", ";,/?:@&=+$!'()*#", "/:"):
         for encoded in (
@@ -286,9 +283,9 @@ def _with_small_digits(encoded: str) -> str:
 
 
 def _in_base64(text: str) -> Iterator[str]:
-    """Alone, and what stays the same wherever it stands in an encoded text, such as ``user:value``.
-
-    Of UTF-8, and of Latin-1, which is what a browser's ``btoa`` and old basic authentication encode.
+    """Yield the value in base64: alone, and as the stable part of a longer encoded text such as
+    ``user:value``.  From UTF-8, and from Latin-1, which a browser's ``btoa`` and old basic
+    authentication use.
     """
     yield from _bytes_in_base64(text.encode("utf-8", "surrogatepass"))
     if not text.isascii() and all(ord(one) < 256 for one in text):
@@ -299,7 +296,7 @@ def _bytes_in_base64(data: bytes) -> Iterator[str]:
     whole = base64.b64encode(data).decode("ascii")
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + data).decode("ascii")
-        # A character is 6 bits: those that hold bits of a neighbour differ from text to text.
+        # A base64 character is 6 bits: characters that share bits with a neighbour vary.
         part = encoded[(8 * before + 5) // 6 : (8 * (before + len(data))) // 6]
         for one in (part, *([whole, whole.rstrip("=")] if before == 0 else ())):
             url_safe = one.replace("+", "-").replace("/", "_")

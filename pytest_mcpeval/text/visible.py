@@ -1,11 +1,11 @@
-"""Untrusted text, made safe to show."""
+"""Make untrusted text safe to show."""
 
 from __future__ import annotations
 
 import re
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-# What the runner of GitHub Actions obeys: `::` where a line begins, after white space, and `##[` anywhere.
+# The runner of GitHub Actions obeys `::` at the beginning of a line, after white space, and `##[` anywhere.
 # It takes a carriage return for the end of a line.
 _WORKFLOW_COMMAND = re.compile(r"(?:^|(?<=\r))([^\S\n]*):(?=:)|(#)(?=#\[)", re.MULTILINE)
 _UNSEEN = (
@@ -19,25 +19,27 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """The text with control and bidirectional characters spelled out, so that no terminal obeys them.
-
-    Newlines and tabs stay; carriage returns before a newline are dropped. The beginnings of workflow commands
-    are spelled out too (``::error::`` where a line begins, ``##[error]`` anywhere), so that no runner of
-    GitHub Actions obeys them.
+    """Return the text with control and bidirectional characters escaped, so that no terminal obeys
+    them.  Newlines and tabs stay; carriage returns before a newline are dropped. The beginnings of
+    workflow commands are escaped too (``::error::`` at the beginning of a line, ``##[error]``
+    anywhere), so that no runner of GitHub Actions obeys them.
     """
     text = without_workflow_commands(_CONTROL.sub(_spelled, text.replace("\r\n", "\n")))
     return _SURROGATE.sub(_spelled, text)
 
 
 def without_workflow_commands(text: str) -> str:
-    """The text with the beginnings of workflow commands spelled out. Control characters stay: colours do."""
+    """Return the text with the beginnings of workflow commands escaped.
+
+    Control characters stay, such as colours.
+    """
     if "::" not in text and "##[" not in text:
         return text
     return _WORKFLOW_COMMAND.sub(lambda found: f"{found[1] or ''}\\x{'23' if found[2] else '3a'}", text)
 
 
 def revealed(text: str) -> str:
-    """The text as `visible` shows it, with every character spelled out that nobody can see.
+    """Return the text as `visible` does, with all invisible characters escaped too.
 
     These are zero-width and other format characters, tags, variation selectors and blank fillers.
     """
@@ -45,7 +47,7 @@ def revealed(text: str) -> str:
 
 
 def invisible_spans(text: str) -> list[tuple[int, int]]:
-    """Where characters stand that nobody can see, neighbours together."""
+    """Return the spans of invisible characters; neighbours are one span."""
     return [found.span() for found in _INVISIBLE_RUN.finditer(text)]
 
 
@@ -57,18 +59,18 @@ def _spelled(match: re.Match[str]) -> str:
 
 
 def escaped_markdown(text: str) -> str:
-    """The text as literal Markdown on one line."""
+    """Return the text as literal Markdown on one line."""
     return _MARKDOWN.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most ``limit`` characters of a text, with a count of what was left out."""
+    """Return at most ``limit`` characters of a text, with a count of what was left out."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text) - limit:,} more characters)"
 
 
 def indented(text: str, prefix: str = "    ") -> str:
-    """Every line of a text behind a prefix; what else ends a line somewhere is spelled out."""
+    """Return the text with a prefix on every line; other line separators are escaped."""
     lines = visible(text).splitlines()
     return "\n".join(prefix + line if line else prefix.rstrip() for line in lines)

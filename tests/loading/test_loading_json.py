@@ -89,7 +89,7 @@ def test_every_value_that_is_not_json_is_named(tmp_path: Path) -> None:
         "1: NaN is not JSON: write a finite number or null",
         "2: Infinity is not JSON: write a finite number or null",
         "3: the number 1e999 is too large: quote it if it is meant as text",
-        "3: half a surrogate pair is no character: write both \\u escapes, or the character",
+        "3: half a surrogate pair is not a character: write both \\u escapes, or the character",
         '5: duplicate key "e": it is already on line 4; remove or rename one',
         "5: -Infinity is not JSON: write a finite number or null",
     ]
