@@ -168,5 +168,5 @@ def _measured(data: Any, limits: Limits) -> tuple[int, int]:
 
 
 def _check_values(data: Any) -> None:
-    """Raise ValueError for values that Python's json accepts but JSON does not have: NaN, infinities,
-    half surrogates.""" json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    """Raise ValueError for what only Python's json accepts: NaN, infinities, half surrogates."""
+    json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")

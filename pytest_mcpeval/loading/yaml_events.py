@@ -85,7 +85,7 @@ class Events:
 
 
 def _editor_lines(text: str) -> list[int]:
-    """Return editor lines by YAML line, or nothing if they agree: YAML knows more line breaks than editors."""
+    """Return editor lines by YAML line, or nothing if they agree: YAML has more line breaks than editors."""
     if not _YAML_ONLY_BREAK.search(text):
         return []
     lines = [1]

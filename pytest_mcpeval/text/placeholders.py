@@ -106,7 +106,7 @@ def _part(match: re.Match[str], dialect: Dialect) -> str | Placeholder:
 
 
 def placeholders(data: Any, dialect: Dialect) -> Iterator[tuple[Path, Placeholder | PlaceholderError]]:
-    """Yield every placeholder and every mistake in texts and keys of JSON data, with the keys that lead to it."""
+    """Yield every placeholder and every mistake in texts and keys of JSON data, with its path."""
     if isinstance(data, str):
         if OPENING not in data:
             return
