@@ -73,7 +73,7 @@ def test_the_texts_changed_below_are_free_of_problems(root: Path) -> None:
         (
             "tool: echo",
             "tool: echo\n  project: '${NAME}'",
-            "5: tests[0].project: no value is filled in here: placeholders stand in `input`",
+            "5: tests[0].project: no value is filled in here: placeholders are allowed in `input`",
         ),
         ("tool: echo", "tool: echo\n  timeout: 1e9", f"5: tests[0].timeout: {A_DAY}, found "),
         (

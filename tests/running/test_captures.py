@@ -155,7 +155,7 @@ def test_a_value_that_makes_no_check_is_an_error_of_its_case(runtime: Runtime, n
     assert sample.outcome == "error"
     wrong, right = sample.checks
     assert (wrong.status, right.status) == ("failed", "passed")
-    assert wrong.message.startswith("with the values filled in, this check is not valid: ")
+    assert wrong.message.startswith("this check is invalid after captured values are filled in: ")
     assert "\n" not in wrong.message
 
 
@@ -203,7 +203,7 @@ def test_types_are_kept_value_by_value(runtime: Runtime) -> None:
             "5",
             "$.value",
             "error",
-            'with the values filled in, this check is not valid: expected a whole number, found "5"',
+            'this check is invalid after captured values are filled in: expected a whole number, found "5"',
         ),
         (5, "$.no", "failed", "${here} was not captured"),
     ],
@@ -296,7 +296,7 @@ def test_an_empty_captured_value_is_no_keyword(runtime: Runtime, key: str) -> No
     sample = sample_of(runtime, give(""), step)
     assert sample.outcome == "error"
     assert (
-        "with the values filled in, this check is not valid: expected a text that is not empty"
+        "this check is invalid after captured values are filled in: expected a text that is not empty"
         in sample.message
     )
 

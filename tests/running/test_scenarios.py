@@ -210,7 +210,7 @@ def test_steps_hand_captured_values_on(run: Run) -> None:
     pytest.LineMatcher(run.lines).fnmatch_lines(
         [
             "  ✗ step 1, capture: cannot capture 'note': $.nothing matches nothing in the answer",
-            "  [?] step 2, min_length: not called, because an earlier step brought no answer",
+            "  [?] step 2, min_length: not called, because an earlier step got no answer",
         ]
     )
 

@@ -1,4 +1,4 @@
-"""Whether what a step asks is valid: the server lists it, and what is sent fits."""
+"""Check a step before its call: the server lists the target, and the arguments fit its schema."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ TEMPLATE_EXPRESSION = re.compile(r"\{[^{}]*\}")
 
 @dataclass(frozen=True)
 class Unaskable:
-    """Why a step asks nothing that can be judged; ``keys`` lead to the mistake within the step.
+    """Why a step cannot be judged; ``keys`` lead to the mistake within the step.
 
-    ``is_certain`` is false where the server does not let one know whether what is asked is valid.
+    ``is_certain`` is false if the server gives too little information to know whether the step is valid.
     """
 
     keys: tuple[str | int, ...]
@@ -40,12 +40,10 @@ class Unaskable:
 def why_unaskable(
     step: Step, name: str, arguments: Mapping[str, Any], connection: Connection
 ) -> Unaskable | None:
-    """The reason not to make the call of a step: it is invalid, or should be and is not.
-
-    Of resources only that they should not be listed: the protocol lets servers have others as well.
-
-    Raises:
-        CallError: The server did not say what it has.
+    """Return the reason not to make a step's call: it is invalid, or it is valid although a rejection
+    is expected.  Of a resource, only the second is checked: the protocol allows resources that a
+    server does not list.  Raises: CallError: The server could not list its tools, prompts or
+    resources.
     """
     if step.target == "resource":
         if step.expects_rejection and is_listed(name, connection, step.timeout):
@@ -55,7 +53,7 @@ def why_unaskable(
         return None
     problem = _problem(step, name, arguments, connection, fresh=False)
     if (problem is not None) != step.expects_rejection:
-        # The list may be out of date.
+        # The cached list may be out of date.
         problem = _problem(step, name, arguments, connection, fresh=True)
     if not step.expects_rejection or (problem is not None and not problem.is_certain):
         return problem
@@ -66,11 +64,11 @@ def why_unaskable(
 
 
 def _valid(step: Step) -> str:
-    return f"`expect_rejection` is for what is invalid, and this {step.target} can be asked for"
+    return f"`expect_rejection` needs an invalid call, but this {step.target} is valid"
 
 
 def unlisted_resource(uri: str, connection: Connection, timeout: float) -> Unaskable | None:
-    """That a resource the server rejected is one it never spoke of; None if it did, or now says nothing."""
+    """Return the mistake if the server rejected a resource that it does not list, else None."""
     try:
         if is_listed(uri, connection, timeout):
             return None
@@ -82,10 +80,10 @@ def unlisted_resource(uri: str, connection: Connection, timeout: float) -> Unask
 
 
 def is_listed(uri: str, connection: Connection, timeout: float) -> bool:
-    """Whether the server lists a resource, or a template that its URI fits.
+    """Return whether the server lists a resource, or a template that its URI fits.
 
     Raises:
-        CallError: The server did not say what it has.
+        CallError: The server could not list its resources.
     """
     uris, templates = _resources(connection, timeout)
     return uri in uris or any(_pattern_of(template).fullmatch(uri) for template in templates)
@@ -97,12 +95,15 @@ def _resources(connection: Connection, timeout: float) -> tuple[list[str], list[
     except CallError as error:
         if not error.is_rejection:
             raise
-        # A server need not have a list of them.
+        # A server may have no list of templates.
         return [], []
 
 
 def _pattern_of(template: str) -> re.Pattern[str]:
-    """What URIs a template (RFC 6570) may become: any text may stand for an expression."""
+    """Return the pattern of the URIs that a template (RFC 6570) can produce.
+
+    An expression matches any text.
+    """
     literal = map(re.escape, TEMPLATE_EXPRESSION.split(template))
     return re.compile(".*".join(literal), re.DOTALL)
 
@@ -121,7 +122,7 @@ def _problem(
     except CallError as error:
         if error.reason != "protocol":
             raise
-        message = f"the server does not tell its {step.target}s: {error.message}"
+        message = f"the server cannot list its {step.target}s: {error.message}"
         return Unaskable((step.target,), message, is_certain=False)
     if found is None:
         message = unlisted(connection.name, step.target, name, names)
@@ -140,7 +141,7 @@ def _problem(
 
 
 def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    """Every reason why arguments do not fit the input schema of a tool.
+    """Return every reason why arguments do not fit the input schema of a tool.
 
     Raises:
         ValueError: The schema cannot be used.
@@ -148,7 +149,8 @@ def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     schema = tool.input_schema
     known = schema.get("properties")
     near = []
-    # What the schema lets pass as something unknown, a server ignores: the argument it means is not tested.
+    # A server ignores a misspelt argument that its schema allows, so the intended argument would not be
+    # tested.
     if isinstance(known, Mapping) and not {"patternProperties", "unevaluatedProperties"} & schema.keys():
         near = list(_misspelt(arguments, known)) if not schema.get("additionalProperties") else []
     try:
@@ -164,12 +166,12 @@ def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
 
 @lru_cache(1024)
 def _errors_by_input_schema(tool: Tool) -> Callable[[Any], Iterator[ValidationError]]:
-    """Made once for the many calls of a tool: that takes longer than its use."""
+    """Return the validator of a tool's schema, cached: making it takes longer than using it."""
     return errors_by(tool.input_schema)
 
 
 def _of_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> Sequence[str]:
-    """Every reason why arguments do not fit those that a prompt declares."""
+    """Return every reason why arguments do not fit those that a prompt declares."""
     needed = [name for name, is_required in prompt.arguments.items() if is_required]
     missing = [f"{name!r} is required" for name in needed if name not in arguments]
     return [*missing, *_misspelt(arguments, prompt.arguments)]
@@ -177,6 +179,6 @@ def _of_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> Sequence[str]:
 
 def _misspelt(arguments: Mapping[str, Any], known: Mapping[str, Any]) -> Sequence[str]:
     left = [name for name in known if name not in arguments]
-    # Most often nobody wrote the `project`: it is the case's, and sent to all tools.
+    # `project` comes from the case and is sent to all tools, so its author did not misspell an argument here.
     meant = [(name, closest(name, left)) for name in arguments if name not in known and name != "project"]
     return [f"{name!r} is not an argument; did you mean {near!r}?" for name, near in meant if near]

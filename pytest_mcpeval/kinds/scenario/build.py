@@ -1,4 +1,4 @@
-"""One row of a checked scenario file → what is needed to run it."""
+"""One row of a checked scenario file → the spec to run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_mcpeval.servers.definitions import ServerDefinition
 
 @dataclass(frozen=True)
 class SpecBuilder:
-    """Makes specs from the rows of a file that was found free of problems; ``project`` is the suite's."""
+    """Makes specs from the rows of a file without problems; ``project`` is the suite's."""
 
     rows: Sequence[Any]
     settings: ScenarioSettings
@@ -24,7 +24,7 @@ class SpecBuilder:
     project: str | None
 
     def spec(self, index: int) -> ScenarioSpec:
-        """What is needed to run the case in a row."""
+        """Return the spec of the case in a row."""
         model = CaseModel.model_validate(self.rows[index])
         gates = self.settings.gates
         return ScenarioSpec(
@@ -65,7 +65,7 @@ class SpecBuilder:
 
 
 def tool_name(alias: str, settings: ScenarioSettings) -> str | None:
-    """The name on the server of a tool; None when a table of aliases does not know it."""
+    """Return a tool's name on the server; None if there is a table of aliases without this alias."""
     if alias in settings.tools:
         return settings.tools[alias]
     if settings.tool_prefix:
@@ -76,6 +76,6 @@ def tool_name(alias: str, settings: ScenarioSettings) -> str | None:
 def server_name(
     model: CaseModel, settings: ScenarioSettings, servers: Mapping[str, ServerDefinition]
 ) -> str | None:
-    """The server a case names, or the only one there is; it may not exist."""
+    """Return the server that a case names, or the only one; it may not exist."""
     name = model.server or settings.server
     return next(iter(servers)) if name is None and len(servers) == 1 else name

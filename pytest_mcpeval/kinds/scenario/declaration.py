@@ -1,4 +1,4 @@
-"""How scenario files look."""
+"""How scenario files are detected."""
 
 from __future__ import annotations
 

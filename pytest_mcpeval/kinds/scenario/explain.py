@@ -1,4 +1,4 @@
-"""The text a person reads under a case that did not pass."""
+"""The report text about a case that did not pass."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SHOWN_ARGUMENTS = 1_200
 
 
 def explain(suite: Suite[ScenarioSpec], case: Case[ScenarioSpec], sample: Sample) -> str:
-    """Checks, arguments, answer, the server's stderr and the place in the file, safe for a terminal."""
+    """Return checks, arguments, answer, stderr and the place in the file, safe for a terminal."""
     parts = [*explain_sample(sample), *suite.place_of(case)]
     return visible("\n".join(parts))
 
 
 def explain_sample(sample: Sample) -> Iterator[str]:
-    """The lines on a sample alone, without its place in a file."""
+    """Yield the lines about a sample, without its place in a file."""
     yield sample.message
     name = sample.traits.get("name", sample.id)
     if name != sample.id:
@@ -32,7 +32,7 @@ def explain_sample(sample: Sample) -> Iterator[str]:
 
 
 def evidence(sample: Sample) -> Iterator[str]:
-    """The lines on the checks and calls of a sample."""
+    """Yield the lines about the checks and calls of a sample."""
     for check in sample.checks:
         yield f"  {check_line(check)}"
         yield from (f"    {step}" for step in (check.details or {}).get("recovery", ()))

@@ -60,7 +60,7 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
         return load_suite(document, place, self.checks)
 
     def prepare(self, suite: Scenario, case: ScenarioCase, context: RunContext) -> None:
-        """Open the connection; a private one of a ``fresh`` case is kept until the case is asked."""
+        """Open the connection; the private one of a ``fresh`` case is kept until the case is asked."""
         self._require_environment(suite, case)
         if context.has_answers(suite):
             return
@@ -70,10 +70,10 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
             self._connection(suite, case, context)
 
     def _connection(self, suite: Scenario, case: ScenarioCase, context: RunContext) -> Connection:
-        """The warm connection to a case's server; a stateful suite has one of its own.
+        """Return the warm connection to a case's server; a stateful suite has a separate one.
 
         Raises:
-            TargetError: The server of a stateful suite ended, and with it what the case builds on.
+            TargetError: The server of a stateful suite ended, so the state that the case builds on is lost.
         """
         server = case.spec.server
         if not suite.stateful:
@@ -84,7 +84,7 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
         if not connection.alive:
             raise TargetError(
                 f"{suite.key} is stateful, and its connection to server {server.name!r} ended in a "
-                "case before this one: what this case builds on is lost",
+                "case before this one: the state that this case builds on is lost",
                 cause=f"{suite.key}: connection to {server.name}",
             )
         return connection
@@ -126,7 +126,7 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
         return judge(suite, case, answers, self.checks)
 
     def must_ask_again(self, answers: list[Answer]) -> bool:
-        """A server that died or answers no more may have been harmed by the call of another case."""
+        """Return whether the server died or stopped answering: the call of another case may be the cause."""
         return any(answer.may_be_harmed for answer in answers)
 
     def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -151,7 +151,7 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
         return gates.judge_gates(suite.key, thresholds, samples, outcomes)
 
     def decides(self, suite: Scenario, gate: str, sample: Sample) -> bool:
-        """Confidences and times say nothing about a wrong answer."""
+        """Return whether a gate decides about a wrong answer; those on confidences and times do not."""
         return gate in gates.DECIDING
 
     def baseline(self, suite: Scenario, samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
@@ -172,7 +172,7 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
 
 
 def _without_foreign(texts: Mapping[str, Any]) -> Any:
-    """The texts of a case or step that are judged."""
+    """Return the texts of a case or step, without keys of other evaluators."""
     expected = texts.get("expected")
     if isinstance(expected, Mapping):
         spelled = {spelling for name in FOREIGN_KEYS for spelling in (name, to_camel(name))}
@@ -183,7 +183,7 @@ def _without_foreign(texts: Mapping[str, Any]) -> Any:
 
 
 def _digest(suite: Scenario) -> str:
-    """Of everything in the file but what only says how a run is paced and judged."""
+    """Return a digest of everything in the file except settings for speed and gates."""
     data = suite.document.data
     kept = {key: data[key] for key in data if key not in PACING_AND_GATES} if isinstance(data, dict) else data
     return digest_of(kept)

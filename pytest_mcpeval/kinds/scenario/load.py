@@ -1,4 +1,4 @@
-"""Document → suite: every problem of a scenario file, or its cases."""
+"""Document → suite: returns the cases of a scenario file, or raises all its problems."""
 
 from __future__ import annotations
 
@@ -45,10 +45,9 @@ def load_suite(document: Document, place: Place, registry: CheckRegistry) -> Sui
 
 
 class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
-    """Turns one validated file into cases, gathering what the schema alone cannot see.
-
-    What a case needs to run is made from its row when it is first asked for; the models of all cases of a
-    large file, kept, would slow down the whole session.
+    """Turns one validated file into cases, and collects problems that the schema cannot detect.  The
+    spec of a case is made from its row on first use; keeping the models of all cases of a large file
+    would slow down the whole session.
     """
 
     def __init__(self, document: Document, place: Place, model: SuiteModel, registry: CheckRegistry) -> None:
@@ -99,7 +98,7 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
         )
 
     def _foreign_keys(self) -> Iterator[str]:
-        """Each key that is not judged, once for the file."""
+        """Yield a warning for each key that is ignored, once per file."""
         for name, instead in FOREIGN_KEYS.items():
             places = [
                 (index, *keys)
@@ -114,7 +113,7 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
                 yield f"line {line}: `{to_camel(name)}` is not judged ({cases} of this file): {instead}"
 
     def _spelling(self, at: Keys, name: str) -> str:
-        """How a key of a mapping is written in the file."""
+        """Return how a key of a mapping is written in the file."""
         return name if name in value_at(self.document.data, at) else to_camel(name)
 
     def _check_gates(self) -> None:
@@ -135,7 +134,7 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
             self._check_server(at, case)
             said = repr(value_at(self.document.data, at))
             if case.steps is None and OPENING not in said and "max_latency_ms" not in said:
-                # Most cases: made faster, their text shows that there is nothing more to look at.
+                # Fast path for most cases: their text shows that there is nothing more to check.
                 self._check_tool((*at, "tool"), case.tool or "")
             else:
                 self._refuse_placeholders((*at, "project"), case.project)
@@ -160,7 +159,7 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
         if model.server is not None:
             self.problem(*at, "server", message=message)
             return
-        # The suite's own server is one mistake, however many cases there are.
+        # A wrong server of the suite is reported once, not for each case.
         message += self.origin("server")
         if not any(problem.message == message for problem in self.problems):
             self.problem("server", message=message)
@@ -175,7 +174,7 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
     def _check_step(
         self, at: Keys, step: StepModel, captured: Mapping[str, str], in_all: Collection[str]
     ) -> None:
-        """Its tool, and its placeholders: its checks know what the step itself captures."""
+        """Check a step's tool and placeholders; its checks may use what the step itself captures."""
         self._check_tool((*at, "tool"), step.tool or "")
         for key in ("input", "resource"):
             for path, message in misused(getattr(step, key), captured, in_all):
@@ -197,11 +196,13 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
 
     def _refuse_placeholders(self, at: Keys, value: Any) -> None:
         if has_opening(value):
-            words = "no value is filled in here: placeholders stand in `input`, `resource` and `expected`"
+            words = (
+                "no value is filled in here: placeholders are allowed in `input`, `resource` and `expected`"
+            )
             self.problem(*at, message=f"{dotted(at)}: {words}")
 
     def _check_latencies(self, at: Keys, case: CaseModel) -> None:
-        """A call that takes longer than its time limit has no answer, whose latency could be too long."""
+        """Refuse latency limits above the time limit of the call: after that there is no answer to judge."""
         for number, step in enumerate(case.calls):
             limit = 1000 * (step.timeout or case.timeout or self.settings.timeout)
             keys = (*_step_at(at, case, number), "expected", "validations")
@@ -224,12 +225,12 @@ class _Loader(SuiteLoader[SuiteModel, ScenarioSettings]):
 
 
 def _step_at(at: Keys, case: CaseModel, number: int) -> Keys:
-    """The path of a step; the only call of a case is written in the case itself."""
+    """Return the path of a step; a case with one call has it directly."""
     return at if case.steps is None else (*at, "steps", number)
 
 
 def _expectations(case: CaseModel) -> Iterator[tuple[Keys, ExpectedModel]]:
-    """What is expected of each answer of a case, with its path in the case."""
+    """Yield the expectations on each answer of a case, with their path in the case."""
     if case.expected is not None:
         yield ("expected",), case.expected
     for number, step in enumerate(case.steps or ()):
@@ -238,7 +239,7 @@ def _expectations(case: CaseModel) -> Iterator[tuple[Keys, ExpectedModel]]:
 
 
 def _latencies(rule: Any) -> Iterator[tuple[Keys, float]]:
-    """The limits of all `max_latency_ms` in a check or a list of them, each with its path."""
+    """Yield the limits of all `max_latency_ms` in a check or a list of checks, each with its path."""
     if isinstance(rule, list):
         for index, one in enumerate(rule):
             yield from (((index, *path), latency) for path, latency in _latencies(one))

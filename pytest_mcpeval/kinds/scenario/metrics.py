@@ -20,7 +20,7 @@ SET_ASIDE = frozenset({"skipped", "xfailed"})
 
 
 def not_set_aside(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples that count: all but those a mark set aside."""
+    """Return the samples that count: all that were not skipped or xfailed."""
     return [sample for sample in samples if sample.outcome not in SET_ASIDE]
 
 
@@ -32,7 +32,7 @@ def group_of(samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def confidences(samples: Iterable[Sample]) -> list[float]:
-    """The confidence that each case reports, in percent: the mean of those of its runs that report one.
+    """Return the confidence of each case in percent: the mean over its runs that report one.
 
     A case that reports none is left out.
     """
@@ -41,7 +41,7 @@ def confidences(samples: Iterable[Sample]) -> list[float]:
 
 
 def unanswered(samples: Iterable[Sample]) -> list[str]:
-    """The cases in which a call brought no answer, in any of their runs: a time-out, a crash."""
+    """Return the cases in which a call got no answer in any run: a time-out, a crash."""
 
     def is_unanswered(run: Sample) -> bool:
         return any(check.name == "answered" and not check.passed for check in run.checks)
@@ -61,7 +61,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def half_up(value: float, digits: int = 0) -> Decimal:
-    """A number of 0 or more, rounded as JavaScript's ``Math.round`` and ``toFixed`` do: a half goes up."""
+    """Return a number of 0 or more, rounded like JavaScript's ``Math.round`` and ``toFixed``: halves up."""
     return Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
 
 
@@ -100,7 +100,7 @@ def summary(samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def measure(samples: Sequence[Sample]) -> dict[str, Any]:
-    """Everything about some samples that does not differ between runs."""
+    """Return all metrics of some samples that do not differ between runs."""
     kept = not_set_aside(samples)
     by_difficulty = by_trait(kept, "difficulty")
     return {

@@ -1,4 +1,4 @@
-"""``${…}`` in what a step sends and expects: captured values and environment variables take its place.
+"""Replace ``${…}`` in what a step sends and expects by captured values and environment variables.
 
 Values are captured from an answer by JSONPath (RFC 9535).
 """
@@ -37,11 +37,11 @@ from pytest_mcpeval.text.placeholders import (
 from pytest_mcpeval.text.placeholders import filled as filled_by
 
 Values = Mapping[str, Any]
-"""What placeholders stand for, by `Placeholder.key`."""
+"""The values of placeholders, by `Placeholder.key`."""
 
 
 def misused(data: Any, captured: Collection[str], in_all: Collection[str] = ()) -> Iterator[tuple[Path, str]]:
-    """What is wrong with the placeholders of a step, each mistake with the keys that lead to it.
+    """Yield the mistakes in the placeholders of a step, each with the keys that lead to it.
 
     ``captured`` are the names captured so far, ``in_all`` those of all steps.
     """
@@ -52,7 +52,7 @@ def misused(data: Any, captured: Collection[str], in_all: Collection[str] = ()) 
         if isinstance(one, PlaceholderError):
             yield path, str(one)
         elif not one.captured:
-            # Known from now on: it is another process, maybe, that asks the case and another that reports it.
+            # Redact the value in this process too: another process may ask the case.
             from_environment(one, os.environ)
         elif one.name in in_all and one.name not in captured:
             yield path, f"{one.written} is captured by a later step only"
@@ -67,9 +67,9 @@ def misused(data: Any, captured: Collection[str], in_all: Collection[str] = ()) 
 
 
 def environment(data: Any, environ: Mapping[str, str]) -> tuple[dict[str, str], dict[Path, Placeholder]]:
-    """The values of the environment variables in a step, and those that are not set, each with its keys.
+    """Return the values of the environment variables in a step, and the unset variables with their keys.
 
-    There are no mistakes in it any more, such as `misused` finds.
+    The step has no mistakes of the sort that `misused` finds.
     """
     values: dict[str, str] = {}
     unset: dict[Path, Placeholder] = {}
@@ -87,7 +87,7 @@ def environment(data: Any, environ: Mapping[str, str]) -> tuple[dict[str, str], 
 
 
 def require_environment(data: Any, place: Callable[..., str], environ: Mapping[str, str]) -> None:
-    """See that every environment variable in a case is set; ``place`` makes ``file:line`` of the keys to one.
+    """Raise if an environment variable of a case is not set; ``place`` turns keys into ``file:line``.
 
     Raises:
         TargetError: Some are not set; each is named with its place.
@@ -103,13 +103,13 @@ def require_environment(data: Any, place: Callable[..., str], environ: Mapping[s
 
 
 def later(value: object) -> Literal["any", "text"] | None:
-    """What may take the place of a value of a check: any value of a captured one, a text of all others."""
+    """Return what may replace a value of a check: anything for a captured value, a text for all others."""
     if not isinstance(value, str):
         return "text" if any(placeholders(value, "case")) else None
     try:
         parts = parsed(value, "case")
     except PlaceholderError:
-        # `misused` says what is wrong with it.
+        # `misused` reports it.
         return "any"
     if len(parts) == 1 and isinstance(parts[0], Placeholder) and parts[0].captured:
         return "any"
@@ -117,7 +117,7 @@ def later(value: object) -> Literal["any", "text"] | None:
 
 
 def capture(response: Response, path: str) -> Any:
-    """The first value at a path, in the JSON that checks of the answer see.
+    """Return the first value at a path in the JSON that checks of the answer see.
 
     Raises:
         LookupError: The path matches nothing, or the answer is not JSON; the message says which.
@@ -132,12 +132,12 @@ def capture(response: Response, path: str) -> Any:
 
 
 def filled(data: Any, values: Values) -> Any:
-    """JSON data with the values in place of their placeholders."""
+    """Return JSON data with the placeholders replaced by values."""
     return filled_by(data, "case", lambda placeholder: values[placeholder.key])
 
 
 def with_values(check: ParsedCheck, values: Values, registry: CheckRegistry) -> ParsedCheck:
-    """The check with the values in place of their placeholders; one that lacks a value fails."""
+    """Return the check with the placeholders replaced by values; if a value is missing, the check fails."""
     if not has_opening(check.rule):
         return check
     found = (one for _, one in placeholders(check.rule, "case") if isinstance(one, Placeholder))
@@ -149,18 +149,18 @@ def with_values(check: ParsedCheck, values: Values, registry: CheckRegistry) -> 
         return registry.parse(_filled_rule(check, values, registry))
     except CheckSpecError as error:
         reasons = "; ".join(message for _, message in error.problems)
-        words = f"with the values filled in, this check is not valid: {reasons}"
+        words = f"this check is invalid after captured values are filled in: {reasons}"
         return replace(check, judge=lambda response: broken(words))
 
 
 def has_opening(data: Any) -> bool:
-    """Whether ``${`` stands in any text or key of JSON data."""
-    # No escape of repr changes these two characters, and it walks through the data faster than Python code.
+    """Return whether ``${`` is in any text or key of JSON data."""
+    # repr does not escape these two characters, and it is faster than walking the data in Python.
     return OPENING in repr(data)
 
 
 def _filled_rule(check: ParsedCheck, values: Values, registry: CheckRegistry) -> Mapping[str, Any]:
-    """The rule with the values: with their types where the check takes them, else as texts."""
+    """Return the rule with the values: with their types if the check accepts them, else as texts."""
     if check.children:
         nested = [_filled_rule(child, values, registry) for child in check.children]
         return (
@@ -179,7 +179,7 @@ def _filled_rule(check: ParsedCheck, values: Values, registry: CheckRegistry) ->
 
 
 def _filled_patterns(check: ParsedCheck, values: Values, registry: CheckRegistry) -> dict[str, Any]:
-    """The regular expressions of a rule: in them, values are no syntax."""
+    """Return the regular expressions of a rule, with values escaped so that they match literally."""
     found = registry.get(check.name)
     keys = pattern_keys(found.parameters) if isinstance(found, CheckType) else ()
     literal = {key: matching_itself(text) for key, text in _texts(values).items()}

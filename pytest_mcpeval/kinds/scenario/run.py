@@ -1,4 +1,4 @@
-"""One case → its sample: make the calls of every step, then evaluate every check on the answers."""
+"""One case → its sample: make the calls of all steps, then evaluate every check on the answers."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ if TYPE_CHECKING:
     from pytest_mcpeval.servers.session import Moment
 
 KEPT_CHARACTERS = 1_000_000
-"""How much of an answer's text, and of its structured content as JSON, a sample keeps."""
+"""Maximum characters of an answer's text, and of its structured content as JSON, that a sample keeps."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one step brought: a response or the reason why there is none, and what was captured from it.
-
-    ``arguments`` are those sent, with values filled in; ``values`` are those known after this step, captured
-    ones and environment variables; ``capture_problems`` maps the names that could not be captured to the
-    reason. ``stderr_tail`` reads what the server wrote from the beginning of the case to this answer: read
-    when something is wrong, since most answers are right. ``connection`` is what an unanswered call was made
-    on. ``unaskable`` says why a call was not made, or does not count.
+    """The result of one step: a response or the reason why there is none, and the captured values.
+    ``arguments`` are those sent, with values filled in; ``values`` are all values known after this
+    step (captured ones and environment variables); ``capture_problems`` maps names that could not be
+    captured to the reason. ``stderr_tail`` returns what the server wrote from the beginning of the
+    case to this answer; it is called only if something is wrong. ``connection`` is that of a call
+    without an answer. ``unaskable`` says why a call was not made, or does not count.
     """
 
     arguments: Mapping[str, Any]
@@ -58,7 +57,7 @@ class Answer:
 
     @property
     def may_be_harmed(self) -> bool:
-        """Whether what kept the answer from coming has ended the connection: maybe another case's call."""
+        """Whether the missing answer ended the connection, so that another case's call may be the cause."""
         if self.error is None or self.error.reason not in ("crashed", "connection", "timeout"):
             return False
         return self.error.reason != "timeout" or (
@@ -81,7 +80,7 @@ def ask(spec: ScenarioSpec, connection: Connection) -> list[Answer]:
 
 
 def _call(step: Step, values: dict[str, Any], connection: Connection, began: Moment) -> Answer:
-    """The answer of one step; a rejected call is an error to judge, where the step allows for one."""
+    """Return the answer of one step; a rejected call is judged as an error if the step allows one."""
     arguments = _arguments(step, values)
     name = text_of(filled(step.name, values)) if step.target == "resource" else step.name
     started = perf_counter()
@@ -113,7 +112,7 @@ def _call(step: Step, values: dict[str, Any], connection: Connection, began: Mom
 
 def _arguments(step: Step, values: Mapping[str, Any]) -> Mapping[str, Any]:
     arguments: Mapping[str, Any] = filled(step.arguments, values)
-    # The protocol has texts only as arguments of prompts.
+    # In the protocol, arguments of prompts are texts.
     return {k: text_of(v) for k, v in arguments.items()} if step.target == "prompt" else arguments
 
 
@@ -165,7 +164,7 @@ def _not_asked(
 
 def _checks_of(step: Step, answer: Answer | None, registry: CheckRegistry) -> Iterator[Check]:
     if answer is None:
-        yield from _unanswered(step.checks, "not called, because an earlier step brought no answer")
+        yield from _unanswered(step.checks, "not called, because an earlier step got no answer")
     elif answer.response is None:
         assert answer.error is not None
         details = {"reason": answer.error.reason, "http_status": answer.error.http_status}
@@ -195,7 +194,7 @@ def evaluated(
     expects_rejection: bool = False,
     expects_empty: bool = False,
 ) -> Iterator[Check]:
-    """Every check over one response, after those that hold for every answer: see `implied`."""
+    """Yield the result of every check on one response, after the implied ones: see `implied`."""
     found = [(check, check.evaluate(response)) for check in checks]
     yield from implied(found, response, expects_rejection=expects_rejection, expects_empty=expects_empty)
     yield from (judged for _, judged in found)
@@ -212,7 +211,7 @@ def _outcome(spec: ScenarioSpec, checks: list[Check], answers: list[Answer]) -> 
 
 
 def headline(checks: Iterable[Check]) -> str:
-    """One line on what is wrong, empty when nothing is."""
+    """Return one line on what is wrong; empty if nothing is."""
     listed = list(checks)
     failed = sorted((c for c in listed if c.status == "failed"), key=lambda check: not check.broke)
     wrong = failed or [check for check in listed if not check.passed]
@@ -224,7 +223,7 @@ def headline(checks: Iterable[Check]) -> str:
 
 
 def measured(server: str, calls: Sequence[tuple[str, str]], answers: Sequence[Answer]) -> dict[str, Any]:
-    """What was sent, as ``(target, name)`` and arguments, and what the answers say about themselves."""
+    """Return what was sent, ``(target, name)`` and arguments, and what the answers report."""
     text = "\n".join(answer.response.text for answer in answers if answer.response is not None)
     metadata = response_metadata(text)
     return {
@@ -239,9 +238,9 @@ def measured(server: str, calls: Sequence[tuple[str, str]], answers: Sequence[An
 
 
 def measured_run(answers: Sequence[Answer], wrong: Container[int]) -> dict[str, Any]:
-    """Milliseconds the calls took, and the verbatim answers.
+    """Return the milliseconds of the calls, and the verbatim answers.
 
-    Those whose number is in ``wrong`` have with them what the server wrote on standard error.
+    Answers whose number is in ``wrong`` also have what the server wrote to standard error.
     """
     return {
         "processingTimeMs": sum(answer.response.latency_ms for answer in answers if answer.response),

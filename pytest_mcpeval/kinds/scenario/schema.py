@@ -1,4 +1,4 @@
-"""The shape of a scenario file, and of its settings. camelCase and snake_case spellings are both read."""
+"""The keys of a scenario file and of its settings, in camelCase or snake_case."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from pytest_mcpeval.servers.json_paths import PathText
 
 Difficulty = Literal["basic", "intermediate", "advanced"]
 Rule = dict[str, Any]
-"""A check as written; the check registry parses it, since users may register types of their own."""
+"""A check as written; the check registry parses it, since users may register more types."""
 
 
 FOREIGN_KEYS: Mapping[str, str] = {
-    "ground_truth": "say what the answer must hold under `expected`, as `expectedKeywords` or `validations`, "
-    "such as {type: contains_all, values: […]}",
-    "code_requirements": "say what its code must be as `validations`, such as "
+    "ground_truth": "write what the answer must satisfy under `expected`, as `expectedKeywords` or "
+    "`validations`, such as {type: contains_all, values: […]}",
+    "code_requirements": "write what the code must satisfy as `validations`, such as "
     "{type: has_code_block, language: typescript} and {type: valid_syntax}, or as `expectedImports`",
 }
-"""Keys of other evaluators that are read over, and what to write instead of them."""
+"""Keys of other evaluators that are ignored, and what to write instead."""
 
 
 class ExpectedModel(FileModel):
-    """``expected:``: what must hold of an answer. At least one requirement."""
+    """``expected:``: what an answer must satisfy. At least one requirement."""
 
     validations: list[Rule] = Field(default_factory=list)
     expected_keywords: list[Text] = Field(default_factory=list)
@@ -75,7 +75,7 @@ class StepModel(FileModel):
 
     @property
     def expects_something(self) -> bool:
-        """Whether it can fail by what its answer is."""
+        """Whether an answer can make the step fail."""
         return bool(self.expected or self.expect_rejection or self.expect_empty)
 
     @model_validator(mode="after")
@@ -150,7 +150,7 @@ class CaseModel(FileModel):
 def _require_one_expectation(call: CaseModel | StepModel) -> None:
     if call.expect_rejection and call.expect_empty:
         raise ValueError(
-            "has both `expect_rejection` and `expect_empty`: a rejection says something; remove one"
+            "has both `expect_rejection` and `expect_empty`: a rejection is not empty; remove one"
         )
 
 
@@ -164,11 +164,11 @@ class GatesModel(FileModel):
 
 
 class ScenarioSettings(FileModel):
-    """What a scenario suite is run against and held to; an entry of ``scenario:`` in ``mcpeval.yaml``."""
+    """The settings of a scenario suite; an entry of ``scenario:`` in ``mcpeval.yaml``."""
 
     server: Text | None = Field(None, description="name of the server; not needed when there is only one")
-    tool_prefix: str = Field("", description="put in front of every tool alias")
-    tools: dict[Text, Text] = Field({}, description="tool alias → name on the server; wins over tool_prefix")
+    tool_prefix: str = Field("", description="prefix added to every tool alias")
+    tools: dict[Text, Text] = Field({}, description="tool alias → name on the server; overrides tool_prefix")
     send_project: bool = Field(True, description="pass the case's project to the tool as argument `project`")
     concurrency: Concurrency = Field(1, description="calls in flight at once")
     timeout: Seconds = Field(60.0, description="seconds a call may take")
@@ -179,7 +179,7 @@ class ScenarioSettings(FileModel):
 
 
 class SuiteModel(ScenarioSettings):
-    """A whole scenario file. Settings given here win over ``mcpeval.yaml``."""
+    """A whole scenario file. Its settings override ``mcpeval.yaml``."""
 
     kind: Literal["scenario"] = "scenario"
     name: Text | None = None

@@ -1,4 +1,4 @@
-"""What one scenario case is, once its file is checked: the calls to make, and what must hold of answers."""
+"""One case of a checked scenario file: the calls to make, and what their answers must satisfy."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Step:
 
     @property
     def texts(self) -> list[Any]:
-        """Everything in which placeholders stand."""
+        """Everything that may contain placeholders."""
         return [self.name, self.arguments, [check.rule for check in self.checks]]
 
 
 @dataclass(frozen=True)
 class ScenarioSpec:
-    """The calls of a case. ``tolerated``: a gate of the suite decides on a wrong answer."""
+    """The calls of a case. ``tolerated``: a gate of the suite decides about a wrong answer."""
 
     name: str
     description: str

@@ -45,10 +45,10 @@ def _summary(samples: Sequence[Sample]) -> Table:
     totals = summary(samples)
     kept = not_set_aside(samples)
     times = latencies(kept)
-    # By the reports and not by the figure: an average of 0 is one.
+    # Test for reports, not for the average: an average of 0 is a value.
     confident = bool(confidences(kept))
     errors = ended(kept, "error")
-    # Rounded, since the shares of runs need not add up to nothing.
+    # Rounded, since shares of runs are floats.
     failed = round(totals["failed"] - errors, 9)
     rows = [
         Row(("cases", str(totals["totalTests"]))),
@@ -89,7 +89,10 @@ def _brief(totals: Mapping[str, Any], confident: bool, times: Sequence[float]) -
 
 
 def _groups(title: str, groups: Mapping[str, Mapping[str, Any]]) -> Table:
-    """One row for each group; of very many those with the lowest rates, and a word on the rest."""
+    """Return one row for each group.
+
+    If there are very many, those with the lowest rates and a count of the rest.
+    """
     shown, left_out = dict(groups), 0
     if len(groups) > SHOWN_GROUPS:
         worst = sorted(groups, key=lambda name: (_rate(groups[name]), -groups[name]["total"], name))
@@ -103,7 +106,7 @@ def _groups(title: str, groups: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def _rate(group: Mapping[str, Any]) -> float:
-    """The pass rate, in percent; of a group of nothing it counts as full, so that it stands last."""
+    """Return the pass rate in percent; that of an empty group is 100, so that it is sorted last."""
     return float(group["passRate"]) if group["total"] else 100.0
 
 

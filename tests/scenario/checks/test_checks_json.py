@@ -147,7 +147,7 @@ def test_json_path_load_errors(parameters: dict[str, Any], path: str, message: s
 
 
 def test_case_is_about_texts() -> None:
-    message = "caseSensitive is about contains and matches; remove it or add one of them"
+    message = "caseSensitive is for contains and matches only; remove it or add one of them"
     assert problems({"type": "json_path", "path": "$", "equals": "a", "caseSensitive": True}) == [
         ((), message)
     ]

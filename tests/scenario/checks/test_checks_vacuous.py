@@ -114,11 +114,11 @@ COVERS: list[list[Rule]] = [
 ]
 """Of each list, one holds whatever the answer is."""
 UNREACHED = [
-    ("min_length", "chars", "no answer is so long, so none would pass; say less"),
-    ("sources_count", "min", "no answer has so many sources"),
-    ("min_results", "count", "no list is so long, so none would pass"),
-    ("max_results", "count", "no list is so long, so every one would pass"),
-    ("max_latency_ms", "ms", "no call takes so long, so every answer would pass"),
+    ("min_length", "chars", "no answer is that long, so none would pass; lower it"),
+    ("sources_count", "min", "no answer has that many sources"),
+    ("min_results", "count", "no list is that long, so none would pass"),
+    ("max_results", "count", "no list is that long, so every one would pass"),
+    ("max_latency_ms", "ms", "no call takes that long, so every answer would pass"),
 ]
 
 VACUOUS: list[tuple[Rule, str]] = [
@@ -138,8 +138,8 @@ VACUOUS: list[tuple[Rule, str]] = [
     (path("$", count=0), "always there; say another path"),
     (path(count=2), "more than the one value that $.a can select"),
     (path(count=0, equals=1), "count: 0 leaves nothing to compare"),
-    *((path("$[*]", **{key: 10**9}), "nothing is so long") for key in ("count", "length", "min_length")),
-    (path(max_length=10**9), "nothing is so long; say less"),
+    *((path("$[*]", **{key: 10**9}), "nothing is that long") for key in ("count", "length", "min_length")),
+    (path(max_length=10**9), "nothing is that long; lower it"),
     (schema({"maxLength": 10**9}), "every JSON value fits this schema"),
     (path(gt=5, lt=3), "no value has both gt: 5 and lt: 3"),
     (path(gt=5, lte=5), "no value has both"),
@@ -159,8 +159,8 @@ VACUOUS: list[tuple[Rule, str]] = [
     *((schema(given), "every JSON value fits this schema") for given in FITS_ALL),
     *((schema(given), "no JSON value fits this schema") for given in FITS_NONE),
     *(({"any_of": listed}, "every answer would pass, since one of these") for listed in COVERS),
-    *(({"all_of": [{"not": one} for one in listed]}, "can never hold together") for listed in COVERS),
-    ({"not": {"all_of": [CONTAINS, {"not": CONTAINS}]}}, "can never hold together"),
+    *(({"all_of": [{"not": one} for one in listed]}, "can never pass together") for listed in COVERS),
+    ({"not": {"all_of": [CONTAINS, {"not": CONTAINS}]}}, "can never pass together"),
     *(({"not": {"type": name, key: 10**12}}, words) for name, key, words in UNREACHED),
     ({"all_of": [CONTAINS, {"type": "min_length", "chars": 0}]}, "every answer would pass"),
     ({"any_of": [CONTAINS, regex(".*")]}, "matches every text"),

@@ -1,4 +1,4 @@
-"""The requirements of scenario cases: parse a rule once, evaluate it over any number of responses."""
+"""Checks of scenario cases: parse a rule once, evaluate it on any number of responses."""
 
 from __future__ import annotations
 

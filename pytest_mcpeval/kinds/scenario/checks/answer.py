@@ -1,7 +1,7 @@
 r"""Checks of the shape of an answer: length, citations, confidence and sources.
 
 Confidence and sources are read from the first ``"confidence": 85`` or ``"sourcesUsed": 3`` in the text.
-Decimals count as such (``72.5`` is 72.5, ``0.85`` is 0.85); integers stay exact integers.
+Decimals are kept (``72.5``, ``0.85``); integers stay exact integers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MinLength(Parameters):
     chars: Annotated[
         int,
         above(0, "every answer would pass; say 1 or more"),
-        at_most(MOST, "no answer is so long, so none would pass; say less"),
+        at_most(MOST, "no answer is that long, so none would pass; lower it"),
     ]
 
 
@@ -51,7 +51,7 @@ class SourcesCount(Parameters):
     min: Annotated[
         int,
         above(0, "every answer would pass; say 1 or more"),
-        at_most(MOST, "no answer has so many sources, so none would pass; say less"),
+        at_most(MOST, "no answer has that many sources, so none would pass; lower it"),
     ]
 
 
@@ -118,7 +118,7 @@ def sources_count(parameters: SourcesCount, response: Response) -> Verdict:
 
 
 def reported_number(text: str, key: str) -> Number | None:
-    """The number after the first ``"key":`` that has one, or None.
+    """Return the number after the first ``"key":`` that has one, or None.
 
     Raises:
         JudgementError: The number is too large.

@@ -1,7 +1,7 @@
-"""The checks that come with the package: one line each, and those made of other checks.
+"""The list of built-in checks, and the checks that combine other checks.
 
-``not``, ``any_of`` and ``all_of`` have three-valued logic: a nested check whose evidence is absent, or that
-broke, never helps a group to pass.
+``not``, ``any_of`` and ``all_of`` have three-valued logic: a nested check without evidence, or one
+that raised an exception, never makes a group pass.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What checks claim of an answer, so far as it tells which of them can hold, or fail, at once.
-
-A group that holds for every answer, or for none, decides nothing. It is found by a semantic tableau (R. M.
-Smullyan, First-Order Logic, 1968, chapter II) over facts that may imply or exclude each other.
+"""What checks claim about an answer, to find groups of checks that always pass or always fail.  Such
+a group decides nothing. It is found by a semantic tableau (R. M. Smullyan, First-Order Logic, 1968,
+chapter II) over facts that may imply or exclude each other.
 """
 
 from __future__ import annotations
@@ -10,18 +9,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 MOST = 100_000_000
-"""No answer has more characters or results than this, or takes more milliseconds."""
+"""Upper bound: no answer has more characters or results, or takes more milliseconds."""
 
 MOST_STEPS = 10_000
-"""After so many combinations, a group counts as one that decides something."""
+"""After this many combinations, the search stops and the group counts as one that decides something."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that is true of an answer or not.
-
-    ``at least``: the number that ``subject`` names is ``value`` or higher. ``has``: ``value`` is part of the
-    text it names. ``is``: ``value`` is exactly what it names.
+    """A statement about an answer, true or false. ``at least``: the number that ``subject`` names is
+    ``value`` or higher. ``has``: ``value`` is part of the text it names. ``is``: ``value`` is exactly
+    what it names.
     """
 
     subject: str
@@ -29,7 +27,7 @@ class Fact:
     value: float | str
 
     def implies(self, other: Fact) -> bool:
-        """Whether the other fact is true of every answer of which this one is."""
+        """Return whether every answer with this fact has the other fact too."""
         if (self.subject, self.relation) != (other.subject, other.relation) or self.value == other.value:
             return self == other
         if isinstance(self.value, str) or isinstance(other.value, str):
@@ -37,18 +35,18 @@ class Fact:
         return self.relation == "at least" and self.value >= other.value
 
     def excludes(self, other: Fact) -> bool:
-        """Whether no answer has both facts."""
+        """Return whether no answer has both facts."""
         same = (self.subject, self.relation) == (other.subject, other.relation)
         return same and self.relation == "is" and self != other and self._is_final(other)
 
     def _is_final(self, other: Fact) -> bool:
-        """Whether no captured value takes the place of a placeholder in one of the two."""
+        """Return whether neither of the two facts contains a placeholder."""
         return not any("${" in value for value in (self.value, other.value) if isinstance(value, str))
 
 
 @dataclass(frozen=True)
 class Combined:
-    """Claims put together: by ``not`` (one), ``any_of`` or ``all_of``."""
+    """Claims combined by ``not`` (one claim), ``any_of`` or ``all_of``."""
 
     word: str
     parts: tuple[Claim, ...]
@@ -58,32 +56,32 @@ Claim = Fact | Combined
 
 
 def fact(subject: str) -> Fact:
-    """That something is so, of which there is no more or less."""
+    """Return a fact without a value."""
     return Fact(subject, "at least", 1)
 
 
 def opposite(claim: Claim) -> Combined:
-    """What holds where the claim does not."""
+    """Return the negation of a claim."""
     return Combined("not", (claim,))
 
 
 def text_has(text: str, case_sensitive: bool = False) -> Claim:
-    """The text of the answer has this part; what has it in these cases has it in any."""
+    """Return the claim that the answer's text has this part; an exact match implies one that ignores case."""
     part = Fact("text", "has", text.lower())
     return Combined("all_of", (part, Fact("text as written", "has", text))) if case_sensitive else part
 
 
 def decides_nothing(claim: Claim) -> str | None:
-    """Why a claim holds for every answer, or for none; None if it is not known to."""
+    """Return why a claim is true of every answer, or of none; None if neither is known."""
     if not _is_possible(claim, False):
-        return "every answer would pass, since one of these checks holds wherever the others fail"
+        return "every answer would pass, since one of these checks passes whenever the others fail"
     if not _is_possible(claim, True):
-        return "no answer would pass, since these checks can never hold together"
+        return "no answer would pass, since these checks can never pass together"
     return None
 
 
 def _is_possible(claim: Claim, outcome: bool) -> bool:
-    """Whether a claim can turn out so: whether some set of facts that agree with each other makes it so."""
+    """Return whether a claim can have this outcome: whether a consistent set of facts leads to it."""
     branches: list[tuple[list[tuple[Claim, bool]], list[list[tuple[Claim, bool]]], list[Fact], list[Fact]]]
     branches = [([(claim, outcome)], [], [], [])]
     for _ in range(MOST_STEPS):

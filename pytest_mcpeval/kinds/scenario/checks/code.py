@@ -1,4 +1,4 @@
-"""Checks of the code in an answer: its outer form, and that it parses with the grammars of tree-sitter."""
+"""Checks of the code in an answer: its form, and its syntax by the grammars of tree-sitter."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ FRAGMENTS: Mapping[str, tuple[str, ...]] = {
     "rust": ("fn fragment() {{\n{}\n}}", "struct Fragment {{\n{}\n}}"),
     "go": ("func fragment() {{\n{}\n}}", "type fragment struct {{\n{}\n}}"),
 }
-"""Documentation often shows the inside of a class or a function: what may be put around it."""
+"""Templates to put around code, since documentation often shows only the inside of a class or a function."""
 
 
 def _known_language(language: str) -> str:
@@ -137,7 +137,7 @@ class ValidSyntax(Parameters):
         return self
 
     def grammars(self) -> set[str]:
-        """The grammars of the language; TypeScript has two. All of them when no language is given."""
+        """Return the grammars of the language (TypeScript has two), or all if no language is given."""
         if self.language is None:
             return set(GRAMMARS)
         grammar = ALIASES[self.language.lower()]
@@ -168,9 +168,9 @@ def valid_syntax(parameters: ValidSyntax, response: Response) -> Verdict:
 
 
 def syntax_error(block: CodeBlock) -> str | None:
-    """Where the code of a block fails to parse, or None."""
+    """Return where the code of a block fails to parse, or None."""
     grammar = ALIASES[block.tag]
-    code = f"{block.code}\n"  # the grammar of Go wants a line end after the last declaration
+    code = f"{block.code}\n"  # the grammar of Go requires a line end after the last declaration
     place = _first_error(grammar, code)
     if place is None and grammar == "python":
         place = _first_error_of_python(code)
@@ -187,7 +187,7 @@ def syntax_error(block: CodeBlock) -> str | None:
 
 
 def _is_fragment(grammar: str, code: str) -> bool:
-    """Whether the code parses inside of something, without closing it and opening another."""
+    """Return whether the code parses inside one of the templates, without closing it and opening another."""
     for form in FRAGMENTS.get(grammar, ()):
         root = _parser(grammar).parse(form.format(code).encode("utf-8", "replace")).root_node
         if not root.has_error and root.named_child_count == 1:
@@ -196,7 +196,7 @@ def _is_fragment(grammar: str, code: str) -> bool:
 
 
 def _first_error(grammar: str, code: str) -> tuple[int, int, str] | None:
-    """Line and column (from 0, in characters) of the first error, and what is wrong there."""
+    """Return line and column (from 0, in characters) of the first error, and its message."""
     source = code.encode("utf-8", "replace")
     root = _parser(grammar).parse(source).root_node
     if not root.has_error:
@@ -208,7 +208,7 @@ def _first_error(grammar: str, code: str) -> tuple[int, int, str] | None:
 
 
 def _first_error_of_python(code: str) -> tuple[int, int, str] | None:
-    """What Python rejects and the grammar accepts: wrong indentation, the language before Python 3."""
+    """Return an error that Python finds and the grammar does not: wrong indentation, syntax of Python 2."""
     flush = dedent(code.encode("utf-8", "replace").decode())
     try:
         _parse_python(flush)
@@ -224,7 +224,7 @@ def _first_error_of_python(code: str) -> tuple[int, int, str] | None:
 
 
 def _is_indented_python(code: str) -> bool:
-    """Whether it is the inside of a block. `dedent` leaves one alone whose long texts start in column 0."""
+    """Return whether the code is an indented block that `dedent` cannot fix, with long texts in column 0."""
     try:
         return len(_parse_python(f"if True:\n{code}").body) == 1
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -238,7 +238,7 @@ def _parse_python(code: str) -> ast.Module:
 
 
 def _errors(node: Node) -> Iterator[Node]:
-    """Error nodes, inner ones first: an outer one often begins far above the mistake."""
+    """Yield error nodes, inner ones first: an outer one often begins far above the mistake."""
     for child in node.children:
         if child.has_error:
             yield from _errors(child)
@@ -268,7 +268,7 @@ class CodeBlock:
 
 
 def code_blocks(text: str) -> Iterator[CodeBlock]:
-    """Every fenced block in order; one that is never closed reaches to the end of the text."""
+    """Yield every fenced block in order; one without an end extends to the end of the text."""
     lines = iter(LINE_END.split(text))
     number = 0
     for line in lines:

@@ -12,11 +12,11 @@ from .registry import CheckGroup, CheckType
 
 NESTED = {"$ref": "#/$defs/check"}
 CAPTURED = {"type": "string", "pattern": r"^\$\{[A-Za-z_][A-Za-z0-9_]*\}$"}
-"""``${name}`` of a captured value, which takes the place of a value of any type."""
+"""``${name}`` of a captured value, which may replace a value of any type."""
 
 
 def schema_of_checks(types: Iterable[CheckType | CheckGroup]) -> dict[str, Any]:
-    """A schema that accepts one check of any of these types, in every spelling `parse` accepts."""
+    """Return a schema of one check of any of these types, in every spelling that `parse` accepts."""
     alternatives: list[dict[str, Any]] = []
     definitions: dict[str, Any] = {}
     for found in types:

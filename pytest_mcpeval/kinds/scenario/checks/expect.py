@@ -19,7 +19,7 @@ from .verdict import on_one_line
 
 
 class CheckFailed(AssertionError):  # noqa: N818 - reads as what happened in a test report
-    """Checks of a response did not pass; ``checks`` are these, ``response`` is what was judged."""
+    """Checks of a response did not pass; ``checks`` are the failed ones, ``response`` is what was judged."""
 
     __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
 
@@ -55,12 +55,11 @@ class JsonPathOperators(TypedDict, total=False):
 
 
 class Expect:
-    """Judges one response, check by check.
-
-    Every check is recorded in ``checks``. One that does not pass raises `CheckFailed` at once; inside
-    ``with expect.all():`` they are all evaluated first. A check written wrongly raises `CheckSpecError`.
-    As in data files, a tool's error passes nothing unless ``is_error()`` asks for it first, and an answer
-    without content passes nothing that is negative unless ``equals("")`` does.
+    """Judges one response, check by check; every check is recorded in ``checks``.  A check that does
+    not pass raises `CheckFailed` at once, or, inside ``with expect.all():``, after all checks of the
+    block were evaluated. An invalid check raises `CheckSpecError`. As in data files, if the tool
+    reports an error, every check fails unless ``is_error()`` comes first; if the answer has no
+    content, every negative check fails unless ``equals("")`` comes first.
     """
 
     def __init__(self, response: Response, registry: CheckRegistry = BUILTIN) -> None:
@@ -77,7 +76,7 @@ class Expect:
 
     @property
     def not_(self) -> Expect:
-        """The next check must not hold: ``expect.not_.contains("x").contains("y")``."""
+        """Negate the next check: ``expect.not_.contains("x").contains("y")``."""
         return Negated(self)
 
     @contextmanager
@@ -98,11 +97,11 @@ class Expect:
         self._raise_for(start)
 
     def check(self, type_: str, **parameters: Any) -> Expect:
-        """Any check by its name, also one that was registered by a hook."""
+        """Evaluate a check by its name, including those registered by a hook."""
         return self.rule({"type": type_, **parameters})
 
     def rule(self, rule: Mapping[str, Any]) -> Expect:
-        """A check as it is written in data files."""
+        """Evaluate a check in the form of data files."""
         __tracebackhide__ = True
         parsed = self._registry.parse(rule)
         check = parsed.evaluate(self.response)
@@ -224,7 +223,7 @@ class Expect:
 
 
 class Negated(Expect):
-    """Negates one check, and hands it and everything after it to the `Expect` it was made from."""
+    """Negates one check; that check and all later ones are evaluated by the original `Expect`."""
 
     def __init__(self, positive: Expect) -> None:
         super().__init__(positive.response)

@@ -1,4 +1,4 @@
-"""What an answer must be besides what its checks say: no error that nobody asked for, and not nothing."""
+"""Implied checks: an answer must not be an unexpected error, and must not be empty."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .vacuous import NEGATIVE_LOOKAROUND
 from .verdict import on_one_line
 
 SAY_NOTHING_OF_CONTENT = frozenset({"not_error", "max_latency_ms", "max_results", "confidence_below"})
-"""Checks that an answer without content can pass, and that do not ask for one."""
+"""Checks that an empty answer can pass although they do not ask for an empty answer."""
 EMPTY_JSON = re.compile(r'\[\s*\]|\{\s*\}|"\s*"|null')
 
 
 def allows_error(checks: Iterable[ParsedCheck], *, wanted: bool = True) -> bool:
-    """Whether some check expects a tool error: ``is_error``, or a negated ``not_error``, at any depth.
+    """Return whether some check expects a tool error: ``is_error``, or a negated ``not_error``, at any depth.
 
-    Where an error is not ``wanted``, the checks are inside a negation.
+    ``wanted`` is false inside a negation.
     """
     name = "is_error" if wanted else "not_error"
     return any(
@@ -32,9 +32,9 @@ def allows_error(checks: Iterable[ParsedCheck], *, wanted: bool = True) -> bool:
 
 
 def asks_for_error(check: ParsedCheck, response: Response, *, wanted: bool = True) -> bool:
-    """Whether a check holds because the answer is an error.
+    """Return whether a check passes because the answer is an error.
 
-    Of ``any_of: [is_error with other words, not: contains]`` that is not so, though it allows for an error.
+    ``any_of: [is_error with other words, not: contains]`` does not, although it allows an error.
     """
     if check.name == "not":
         return asks_for_error(check.children[0], response, wanted=not wanted)
@@ -47,7 +47,7 @@ def asks_for_error(check: ParsedCheck, response: Response, *, wanted: bool = Tru
 
 
 def asks_for_nothing(check: ParsedCheck, response: Response, *, wanted: bool = True) -> bool:
-    """Whether a check of an answer without content holds because of what it says of the content."""
+    """Return whether a check of an empty answer passes because it asks for an empty answer."""
     if check.name == "not":
         return asks_for_nothing(check.children[0], response, wanted=not wanted)
     if not _holds(check, response, wanted):
@@ -63,7 +63,7 @@ def asks_for_nothing(check: ParsedCheck, response: Response, *, wanted: bool = T
 
 
 def _is_negative(check: ParsedCheck) -> bool:
-    """Whether a single check says only what must not be there."""
+    """Return whether a single check only says what must be absent."""
     if check.name == "matches_regex":
         return NEGATIVE_LOOKAROUND.search(check.rule["pattern"]) is not None
     if check.name != "json_path":
@@ -82,7 +82,7 @@ def _holds(check: ParsedCheck, response: Response, wanted: bool) -> bool:
 
 
 def has_content(response: Response) -> bool:
-    """Whether an answer says anything, besides its metadata block; ``[]`` and ``{}`` say nothing."""
+    """Return whether an answer has content besides its metadata block; ``[]`` and ``{}`` are empty."""
     if any(block.type != "text" for block in response.blocks):
         return True
     return _says_something(response.text) or _says_something(unwrapped(response))
@@ -102,7 +102,7 @@ def implied(
     expects_rejection: bool = False,
     expects_empty: bool = False,
 ) -> Iterator[Check]:
-    """The checks that nobody wrote, given those that somebody wrote and what they said of the answer."""
+    """Yield the implied checks of an answer, given the results of the written checks."""
     evaluated = list(checks)
     if expects_rejection:
         text = on_one_line(response.text, 200)

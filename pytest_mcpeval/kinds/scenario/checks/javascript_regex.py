@@ -42,7 +42,7 @@ CLASSES = {
     "s": WHITE_SPACE,
     "S": NOT_WHITE_SPACE,
 }
-# With "iu", ſ and the Kelvin sign are word characters: they fold to s and k.
+# With the flags "iu", ſ and the Kelvin sign are word characters: they fold to s and k.
 NO_FOLDED_WORD = "\0-/:-@\\[-\\^`{-\u017e\u0180-\u2129\u212b-\U0010ffff"
 LINE_END = "\\n\\r\\u2028\\u2029"
 CONTROLS = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
@@ -63,7 +63,7 @@ ONLY_WITH_U = re.compile(r"(?<!\\)(?:\\\\)*\\(?:[pP]\{\^?\w|u\{[0-9a-fA-F])")
 SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|/-]")
 QUANTIFIER = re.compile(r"\{\d+(?:,\d*)?\}")
 
-# What Unicode 15.1 folds and older Pythons do not.
+# Characters that Unicode 15.1 folds and older Pythons do not.
 LATER_FOLDINGS = {"\ufb05": "\ufb06", "\u1fd3": "\u0390", "\u1fe3": "\u03b0"}
 CASELESS_FROM = 0x20000
 
@@ -97,7 +97,7 @@ class Match:
 
 @lru_cache(maxsize=4096)
 def compile_pattern(pattern: str, ignore_case: bool = True) -> CompiledPattern:
-    """The compiled pattern, without regard to case unless told otherwise.
+    """Return the compiled pattern; it ignores case by default.
 
     Raises:
         PatternError: The pattern is not a valid regular expression.
@@ -114,7 +114,7 @@ def compile_pattern(pattern: str, ignore_case: bool = True) -> CompiledPattern:
 
 
 def matching_itself(text: str) -> str:
-    """The pattern that matches a text and nothing else, also as a part of a longer pattern."""
+    """Return a pattern that matches exactly this text, also inside a longer pattern."""
     return SYNTAX.sub(r"\\\g<0>", text)
 
 
@@ -223,7 +223,7 @@ class _Translation:
         if self.mixed and "i" in self._flags:
             reason = "a back-reference without regard to case, where (?i:…) or (?-i:…) switches it,"
             raise PatternError(f"{reason} is not supported", self.pattern, start)
-        # A group without part in the match refers to nothing.
+        # A back-reference to a group that did not take part in the match matches the empty text.
         return f"(?({group})\\{group})" if group.isdigit() else f"(?({group})(?P={group}))"
 
     def _escape(self, start: int) -> tuple[int, str]:
@@ -248,7 +248,7 @@ class _Translation:
             units = [int(digits, 16) for digits in re.findall("[0-9a-fA-F]+", match["hex"])]
             if units[0] > sys.maxunicode:
                 raise PatternError("no such character", self.pattern, match.start())
-            # Two units that belong together are one character.
+            # A surrogate pair is one character.
             written = "".join(map(chr, units)).encode("utf-16-le", "surrogatepass")
             return written.decode("utf-16-le", "surrogatepass")
         if match["octal"]:
@@ -336,7 +336,7 @@ def _added(inside: str, unicode: bool, mixed: bool) -> str:
     try:
         members = {*regex.findall(f"[{inside}]", "".join(_equals(unicode)), regex.VERSION0)}
     except regex.error:
-        return ""  # The pattern as a whole will not compile either, and says where.
+        return ""  # The whole pattern will fail to compile too, with the position of the error.
     equal = _equals(unicode) if mixed else _canonical(unicode)
     return _ranges({*"".join(equal.get(member, member) for member in members)} - members)
 

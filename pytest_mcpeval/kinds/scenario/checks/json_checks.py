@@ -31,7 +31,7 @@ from .registry import check_type
 from .text import Pattern
 from .verdict import Verdict, failed, judged, on_one_line, passed, quoted
 
-Size = Annotated[int, Field(ge=0), at_most(MOST, "nothing is so long; say less")]
+Size = Annotated[int, Field(ge=0), at_most(MOST, "nothing is that long; lower it")]
 JsonType = Literal["string", "number", "integer", "boolean", "array", "object", "null"]
 Node = tuple[str, Any]
 LENGTHS = (("min_length", "max_length"), ("min_length", "length"), ("length", "max_length"))
@@ -78,7 +78,7 @@ class JsonPathCheck(Parameters):
         if not self.exists and (self.count is not None or self.operators()):
             raise ValueError("exists: false leaves nothing to compare; remove it or the other operators")
         if self.case_sensitive and not {"contains", "matches"} & self.operators().keys():
-            raise ValueError("caseSensitive is about contains and matches; remove it or add one of them")
+            raise ValueError("caseSensitive is for contains and matches only; remove it or add one of them")
         return self
 
     @model_validator(mode="after")
@@ -88,7 +88,7 @@ class JsonPathCheck(Parameters):
         return self
 
     def _undecided(self) -> Iterator[str]:
-        """Why the check would hold for every answer, or for none."""
+        """Yield why the check would pass for every answer, or for none."""
         if self.contains == "":
             yield 'contains: "" is in every text; say what the text has to contain'
         if self.gte == "" or self.lt == "":
@@ -109,13 +109,13 @@ class JsonPathCheck(Parameters):
 
         wanted = {name: value for name, value in self.operators().items() if name != "matches"}
         listed = [wanted["equals"]] if "equals" in wanted else self.in_ or []
-        # What takes the place of a placeholder is not known yet.
+        # The value of a placeholder is not known yet.
         is_final = "${" not in json.dumps(wanted, default=repr)
         if listed and is_final and all(_problem(("", one), wanted, self.case_sensitive) for one in listed):
             yield f"no value is {_wanted(wanted)}"
 
     def operators(self) -> dict[str, Any]:
-        """The operators that were written, with what they expect; ``equals: null`` is one, too."""
+        """The operators that were given, with their values; ``equals: null`` is one too."""
         return {name: getattr(self, name) for name in OPERATORS if name in self.model_fields_set}
 
 
@@ -125,7 +125,7 @@ def _equal(given: Equals) -> Claim:
         return Combined("all_of", (Fact("whole text", "is", text), text_has(text, case_sensitive=True)))
     if isinstance(given.value, (list, dict)):
         return fact(repr(given))
-    # 1 and 1.0 are the same number, and true is none.
+    # 1 and 1.0 are the same number, and true is not a number.
     value = given.value if is_number(given.value) else json.dumps(given.value, default=repr)
     return Fact(f"all values at {given.path} in {given.source}", "is", value)
 
@@ -170,11 +170,11 @@ def equals(parameters: Equals, response: Response) -> Verdict:
 def json_path(parameters: JsonPathCheck, response: Response) -> Verdict:
     """The values that `path` (JSONPath, RFC 9535) selects in the JSON of the response satisfy all operators.
 
-    JSON is the structured content, or the text when there is none. Structured content that only wraps what
-    the text says, as Python servers send it for `-> str`, `-> int` or `-> list`, gives way to what is in it:
-    of `{"result": "5"}` and `{"result": 5}` that is 5, and `$.result` finds it as well (in an object that has
-    a `result` of its own, it finds that). All checks of JSON see the same; `source` picks the text or the
-    structured content as it is.
+    The JSON is the structured content, or the text if there is none. Python servers wrap the result of
+    `-> str`, `-> int` or `-> list` in structured content: `{"result": "5"}` or `{"result": 5}`. If the text
+    says the same, the wrapped value is used, here 5. `$.result` finds that value too, unless the value is an
+    object that has a `result` itself. All JSON checks see the same value; `source` selects the text or the
+    structured content unchanged.
 
     Without operators at least one value must exist. `match` says which values must satisfy the operators:
     `all` (default; at least one must exist), `any`, or the `first`. Operators: `exists`, `count` (of

@@ -1,4 +1,4 @@
-"""The JSON in a response, JSONPath over it, and how one JSON value is held against another."""
+"""Read the JSON of a response, search it by JSONPath, and compare JSON values."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ __all__ = [
 WRAPPED = re.compile(r"""\$(?:\.result\b|\[(?:'result'|"result")\])""")
 
 Source = Literal["text", "structured"]
-"""Where JSON is read from; by default as `json_of` says."""
+"""Where JSON is read from; `json_of` describes the default."""
 
 
 def json_of(response: Response, source: Source | None = None) -> Any:
-    """The JSON value of the response; without a source, the structured content, or else the text.
+    """Return the JSON value of the response; without a source, the structured content, or else the text.
 
-    Structured content that only wraps what the text says gives way to it: see `unwrapped`.
+    Structured content that only wraps the text's value is unwrapped: see `unwrapped`.
 
     Raises:
-        JudgementError: There is none.
+        JudgementError: The response has no JSON.
     """
     if source == "structured" and response.structured is None:
         raise JudgementError("the response has no structured content")
@@ -54,7 +54,7 @@ def json_of(response: Response, source: Source | None = None) -> Any:
 
 
 def _read(text: str) -> Any:
-    """The value of a text that is JSON, or else the text."""
+    """Return the value of a text that is JSON, or else the text."""
     try:
         return parse_json(text)
     except ValueError:
@@ -62,13 +62,9 @@ def _read(text: str) -> Any:
 
 
 def json_at(path: str, response: Response, source: Source | None = None) -> Any:
-    """The JSON that a path is searched in.
-
-    Where structured content gives way to what it wraps, ``$.result`` leads to that as well, unless that is an
-    object with a ``result`` of its own.
-
-    Raises:
-        JudgementError: There is no JSON.
+    """Return the JSON in which a path is searched.  If structured content was unwrapped, ``$.result``
+    finds the unwrapped value too, unless that is an object which has a ``result`` itself.  Raises:
+    JudgementError: There is no JSON.
     """
     value = json_of(response, source)
     is_wrapped = source is None and response.structured is not None and value is not response.structured
@@ -78,7 +74,7 @@ def json_at(path: str, response: Response, source: Source | None = None) -> Any:
 
 
 def json_equal(left: Any, right: Any) -> bool:
-    """Whether two JSON values are the same; numbers by value, and true is not 1."""
+    """Return whether two JSON values are equal; numbers are compared by value, and true is not 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):
@@ -126,7 +122,7 @@ def _matches(found: Any, pattern: str, case_sensitive: bool = False) -> bool:
 
 
 def _ordered(compare: Operator) -> Operator:
-    """Numbers are compared with numbers and texts with texts; anything else does not hold."""
+    """Return an operator that compares numbers with numbers and texts with texts; anything else fails."""
 
     def holds(found: Any, expected: Any) -> bool:
         texts = isinstance(found, str) and isinstance(expected, str)
@@ -161,4 +157,4 @@ CASE_SENSITIVE: Mapping[str, tuple[str, Operator]] = {
     "contains": ("containing", partial(_contains, case_sensitive=True)),
     "matches": ("matching", partial(_matches, case_sensitive=True)),
 }
-"""The same where upper and lower case are told apart."""
+"""The same, case-sensitive."""

@@ -20,9 +20,9 @@ JAVASCRIPT_SPACE = (
 
 @dataclass(frozen=True)
 class Metadata:
-    """What an answer says about itself; all zeros and ``reported`` false when it says nothing readable.
+    """What an answer reports about itself; all zeros, and ``reported`` false, if there is nothing readable.
 
-    ``reports_confidence`` tells a confidence of zero from none.
+    ``reports_confidence`` distinguishes a confidence of zero from none.
     """
 
     confidence: float = 0
@@ -39,7 +39,7 @@ def trimmed(text: str) -> str:
 
 def response_metadata(text: str) -> Metadata:
     """The metadata of the first ``<response_metadata>`` block that holds fenced JSON; never raises."""
-    if METADATA_TAG not in text:  # As in most answers: a search costs more.
+    if METADATA_TAG not in text:  # Fast path for most answers: a search costs more.
         return Metadata()
     try:
         match = found_in(compile_pattern(BLOCK, ignore_case=False), text)

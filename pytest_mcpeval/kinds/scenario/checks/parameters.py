@@ -1,4 +1,4 @@
-"""The keys of a check: the base of all parameter models, and their errors in plain words."""
+"""The keys of a check: the base of all parameter models, and messages about their errors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Number = int | float
 
 
 def above(limit: float, otherwise: str) -> AfterValidator:
-    """In the annotation of a number: why one up to the limit decides nothing, and what to write instead."""
+    """Refuse numbers up to a limit; ``otherwise`` says why they decide nothing, and what to write instead."""
     return _refused_where(lambda value: value <= limit, otherwise)
 
 
 def at_most(limit: float, otherwise: str) -> AfterValidator:
-    """Like `above`, for a number higher than the limit."""
+    """Refuse numbers higher than a limit, like `above`."""
     return _refused_where(lambda value: value > limit, otherwise)
 
 
@@ -37,11 +37,11 @@ def _refused_where(decides_nothing: Callable[[Number], bool], otherwise: str) ->
 
 
 Later = Callable[[object], Literal["any", "text"] | None]
-"""What may take the place of a value before its check is judged: anything, a text, or nothing (None)."""
+"""What may replace a value before its check is judged: anything, a text, or nothing (None)."""
 
 
 class IsPattern:
-    """In the annotation of a text: it is a regular expression."""
+    """Marks a text as a regular expression in its annotation."""
 
 
 class Parameters(BaseModel):
@@ -72,7 +72,7 @@ class SpecProblem(NamedTuple):
 
 @cache
 def pattern_keys(model: type[BaseModel]) -> frozenset[str]:
-    """The canonical spellings of the keys that take regular expressions."""
+    """Return the canonical spellings of the keys that take regular expressions."""
     fields = model.model_fields.items()
     return frozenset(
         field.alias or name for name, field in fields if _has_pattern(field.rebuild_annotation())
@@ -85,7 +85,7 @@ def _has_pattern(annotation: Any) -> bool:
 
 @cache
 def spellings(model: type[BaseModel]) -> dict[str, str]:
-    """Every accepted spelling of the model's keys, with the canonical (camelCase) one."""
+    """Return every accepted spelling of the model's keys, with the canonical (camelCase) one."""
     accepted: dict[str, str] = {}
     for name, field in model.model_fields.items():
         canonical = field.alias or name
@@ -95,19 +95,22 @@ def spellings(model: type[BaseModel]) -> dict[str, str]:
 
 
 def canonical_keys(model: type[BaseModel], written: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys as written, renamed to their canonical spelling."""
+    """Return the keys renamed to their canonical spelling."""
     names = spellings(model)
     return {names.get(key, key): value for key, value in written.items()}
 
 
 def never(value: object) -> None:
-    """Of rules whose values are all final: nothing takes their place."""
+    """The ``later`` of rules whose values are all final."""
 
 
 def problems_of(
     error: ValidationError, model: type[BaseModel], written: Mapping[str, Any], later: Later = never
 ) -> list[SpecProblem]:
-    """Each mistake once, at the key as it is written in the rule; none that may be gone ``later``."""
+    """Return each mistake once, at its key in the rule.
+
+    Leave out those that a value filled in ``later`` may resolve.
+    """
     found: dict[tuple[str | int, ...], str] = {}
     for entry in error.errors(include_url=False):
         if _may_hold_later(entry, later, model):
@@ -122,7 +125,7 @@ def _may_hold_later(entry: Any, later: Later, model: type[BaseModel]) -> bool:
     if not location or kind in ("extra_forbidden", "missing"):
         return False
     replacement = later(entry["input"])
-    # No other text makes a text a number, and what stands for itself mends no pattern.
+    # A text that is filled in never becomes a number, and a literal value never repairs a pattern.
     mended = not kind.endswith("_type") and location[0] not in pattern_keys(model)
     return replacement == "any" or (replacement == "text" and mended)
 
@@ -139,7 +142,7 @@ def _path_as_written(
 
 
 def _existing(location: tuple[str | int, ...], value: Any) -> tuple[str | int, ...]:
-    """The part of a location that leads through the data; names of union members drop out."""
+    """Return the part of a location that leads through the data, without names of union members."""
     kept: list[str | int] = []
     for part in location:
         if (isinstance(value, Mapping) and part in value) or (

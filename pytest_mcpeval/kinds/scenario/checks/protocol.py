@@ -21,7 +21,9 @@ class IsError(Parameters):
 
 class MaxLatency(Parameters):
     ms: Annotated[
-        Number, Field(gt=0), at_most(MOST, "no call takes so long, so every answer would pass; say less")
+        Number,
+        Field(gt=0),
+        at_most(MOST, "no call takes that long, so every answer would pass; lower it"),
     ]
 
 
@@ -31,7 +33,7 @@ def _error(given: IsError) -> Claim:
 
 
 def no_less_than_limit(latency: float, limit: float) -> str:
-    """Why a latency limit decides nothing: after the time limit of the call, there is no answer to judge."""
+    """Return why a latency limit decides nothing: it is not below the time limit of the call."""
     return (
         f"{latency:g} ms is no less than the time limit of the call, {limit:g} ms, so every answer would "
         "pass; say less, or raise `timeout`"
@@ -42,9 +44,9 @@ def no_less_than_limit(latency: float, limit: float) -> str:
 def is_error(parameters: IsError, response: Response) -> Verdict:
     """The tool reports an error; its text contains `contains` when given, in upper or lower case.
 
-    A call that the server rejects with an error of the protocol is an error too, and its text the message.
-    What the case asks must be valid all the same, unless it says `expect_rejection: true`.
-    What breaks the protocol, such as a page of HTML, an empty body or an HTTP status alone, is no answer.
+    A call that the server rejects with a protocol error is an error too; its text is the message. The call
+    must still be valid, unless the case says `expect_rejection: true`. A response that violates the protocol,
+    such as an HTML page, an empty body or only an HTTP status, is not an answer.
     """
     if not response.is_error:
         return failed(f"no tool error: {quoted(response.text)}")

@@ -1,4 +1,4 @@
-"""Check types by name, and how a rule of a data file becomes a check that can be evaluated."""
+"""The registry of check types by name; it parses a rule of a data file into a check."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _INSTEAD = {
     "has_web_search_suggestion": "{type: matches_regex, pattern: …} with the words of the suggestion",
 }
 FOREIGN_CHECKS: Mapping[str, str] = {
-    name: f"{name} is a check of another evaluator, and nothing says when it holds; write what the answer "
-    f"must hold, as {instead}"
+    name: f"{name} is a check of another evaluator and not defined here; write what you expect of the "
+    f"answer, such as {instead}"
     for name, instead in _INSTEAD.items()
 }
-"""Check types of the evaluator whose datasets this kind reads, and what to write instead of each."""
+"""Check types of another evaluator that are refused, and what to write instead of each."""
 
 
 class CheckSpecError(ValueError):
-    """A rule is not a valid check; ``problems`` lists all mistakes as ``(path within the rule, message)``."""
+    """A rule is invalid; ``problems`` lists all mistakes as ``(path within the rule, message)``."""
 
     __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
 
@@ -57,9 +57,9 @@ class CheckSpecError(ValueError):
 class CheckType:
     """One kind of requirement: its name in data files, its keys, and the function that judges a response.
 
-    The first line of ``description`` says what the check requires. ``timed``: it measures time, so that its
-    message differs from run to run. ``claim`` makes of the parameters what the check claims of an answer, in
-    facts that other checks know as well; None: no other check implies or excludes it.
+    The first line of ``description`` says what the check requires. ``timed``: it measures time, so
+    its message differs from run to run. ``claim`` turns the parameters into facts that the check
+    claims about an answer, to compare it with other checks; None: it is not compared.
     """
 
     name: str
@@ -72,7 +72,7 @@ class CheckType:
 
 @dataclass(frozen=True)
 class CheckGroup:
-    """A requirement made of other checks, written ``{name: …}`` or ``{type: name, key: …}``.
+    """A check that combines other checks, written ``{name: …}`` or ``{type: name, key: …}``.
 
     ``key`` is ``check`` for exactly one nested check and ``checks`` for a list of them.
     """
@@ -85,11 +85,10 @@ class CheckGroup:
 
 @dataclass(frozen=True)
 class ParsedCheck:
-    """A rule that was found valid. ``rule`` is plain data with the keys in their canonical spelling.
-
-    ``parse`` makes a check of such a rule with other values, where the rule alone does not say how it is
-    judged; None: the registry does. ``timed``: it, or one inside it, measures time. ``claims`` makes
-    what a check that is no group claims of an answer.
+    """A valid rule.  ``rule`` is plain data with the keys in their canonical spelling. ``parse``
+    makes the check again from such a rule with other values; None: the registry does it. ``timed``:
+    the check, or one inside it, measures time. ``claims`` returns what the check claims about an
+    answer, unless it is a group.
     """
 
     rule: Mapping[str, Any]
@@ -106,7 +105,7 @@ class ParsedCheck:
 
     @property
     def claim(self) -> Claim:
-        """What the check claims of an answer."""
+        """What the check claims about an answer."""
         if self.claims is not None:
             return self.claims()
         if self.name in ("not", "any_of", "all_of"):
@@ -114,7 +113,10 @@ class ParsedCheck:
         return fact(repr(self.rule))
 
     def verdict(self, response: Response) -> Verdict:
-        """What the judge says; an exception inside it is a failure of the check, never raised."""
+        """Return the judge's verdict.
+
+        If the judge raises an exception, the check is broken, and nothing is raised.
+        """
         try:
             found = self.judge(response)
             if found.details is not None:
@@ -130,7 +132,7 @@ class ParsedCheck:
         return found
 
     def evaluate(self, response: Response) -> Check:
-        """The requirement, evaluated over one response."""
+        """Return the result of the check on one response."""
         found = self.verdict(response)
         return Check(
             self.rule, found.status, found.message, found.details, timed=self.timed, broke=found.broke
@@ -140,10 +142,9 @@ class ParsedCheck:
 def check_type(
     name: str, parameters: type[P], *, timed: bool = False, claim: Callable[[P], Claim] | None = None
 ) -> Callable[[Callable[[P, Response], Verdict]], CheckType]:
-    """Make a judge ``(parameters, response) -> Verdict`` a check type, described by its docstring.
+    """Make a check type from a judge ``(parameters, response) -> Verdict``; its docstring is the description.
 
-    ``timed`` says that it measures time: reports keep what it says apart. ``claim`` says what the check
-    claims of an answer: see `CheckType`.
+    ``timed``: it measures time, so reports show its messages separately. ``claim``: see `CheckType`.
 
     Raises:
         ValueError: The judge has no docstring.
@@ -172,11 +173,11 @@ class CheckRegistry:
         return iter(self._types.values())
 
     def get(self, name: str) -> CheckType | CheckGroup | None:
-        """The type of this name, if there is one."""
+        """Return the type of this name, or None."""
         return self._types.get(name)
 
     def with_types(self, types: Iterable[CheckType | CheckGroup]) -> CheckRegistry:
-        """A registry that knows these types as well.
+        """Return a registry with these types added.
 
         Raises:
             ValueError: Two types have the same name.
@@ -184,9 +185,9 @@ class CheckRegistry:
         return CheckRegistry([*self._types.values(), *types])
 
     def parse(self, rule: object, later: Later = never) -> ParsedCheck:
-        """The rule as a check that can be evaluated any number of times.
-
-        With values whose place others take ``later``, it may be no check yet: evaluated as it is, it fails.
+        """Return the rule as a check that can be evaluated any number of times.  If ``later`` says
+        that values are filled in later, the rule may not be complete yet; evaluating it before that
+        fails.
 
         Raises:
             CheckSpecError: The rule is not valid; all mistakes are listed, also those of nested checks.
@@ -198,7 +199,7 @@ class CheckRegistry:
         return parsed
 
     def accepts(self, rules: Iterable[object]) -> bool:
-        """Whether every rule is valid: what `parse` says of each, but in a small part of the time."""
+        """Return whether `parse` accepts every rule; this is much faster."""
         simple: dict[type[BaseModel], list[dict[str, Any]]] = {}
         try:
             for rule in rules:
@@ -247,7 +248,7 @@ class CheckRegistry:
     ) -> ParsedCheck | None:
         key = group.key if "type" in rule else group.name
         problems += [
-            SpecProblem((*at, extra), f'unknown key "{extra}" beside {group.name}{suggestion(extra, [key])}')
+            SpecProblem((*at, extra), f'unknown key "{extra}" next to {group.name}{suggestion(extra, [key])}')
             for extra in rule
             if extra not in ("type", key)
         ]
@@ -311,7 +312,7 @@ def _parse_single(
             return ParsedCheck(canonical, lambda _: unjudged(f"no check without captured values: {message}"))
         problems += [SpecProblem((*at, *path), message) for path, message in wrong]
         return None
-    # A model shows all its keys, those that were not given as well.
+    # A model also has the keys that were not given.
     claims = (
         partial(found.claim, parameters) if found.claim else partial(fact, f"{found.name} {parameters!r}")
     )

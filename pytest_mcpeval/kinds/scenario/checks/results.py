@@ -23,14 +23,16 @@ class MinResults(Parameters):
     count: Annotated[
         int,
         above(0, "every list would pass; say 1 or more"),
-        at_most(MOST, "no list is so long, so none would pass; say less"),
+        at_most(MOST, "no list is that long, so none would pass; lower it"),
     ]
     path: PathText | None = None
     source: Source | None = None
 
 
 class MaxResults(Parameters):
-    count: Annotated[int, Field(ge=0), at_most(MOST, "no list is so long, so every one would pass; say less")]
+    count: Annotated[
+        int, Field(ge=0), at_most(MOST, "no list is that long, so every one would pass; lower it")
+    ]
     path: PathText | None = None
     source: Source | None = None
 

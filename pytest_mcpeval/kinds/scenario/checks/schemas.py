@@ -26,7 +26,7 @@ SHOWN_ERRORS = 10
 
 
 def problem_of_schema(schema: Mapping[str, Any]) -> str | None:
-    """Why something is no JSON Schema, or None."""
+    """Return why something is not a JSON Schema, or None."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError, ValidationError, best_match
     from jsonschema.validators import validator_for
@@ -113,7 +113,7 @@ Path = tuple[str | int, ...]
 
 
 def bad_pattern(schema: Any, at: Path = ()) -> tuple[Path, str] | None:
-    """Where a schema has a pattern that is no regular expression, and what is wrong with it."""
+    """Return the path and the mistake of a pattern in a schema that is not a regular expression, or None."""
     if not isinstance(schema, Mapping):
         return None
     for keyword, pattern in _patterns(schema):
@@ -126,7 +126,7 @@ def bad_pattern(schema: Any, at: Path = ()) -> tuple[Path, str] | None:
 
 
 def errors_by(schema: Mapping[str, Any]) -> Callable[[Any], Iterator[ValidationError]]:
-    """What finds every error of a value, by the rules of the draft the schema names (default: 2020-12).
+    """Return a function that yields every error of a value, by the draft the schema names (default: 2020-12).
 
     Reading the errors raises `SearchTimeoutError` when a pattern takes too long, and
     `referencing.exceptions.Unresolvable` for a reference that leads out of the schema.
@@ -204,7 +204,7 @@ def _with_our_patterns(kind: type[Validator]) -> type[Validator]:
 
 
 def _matching(patterns: Any, value: Any) -> Iterator[tuple[str, str]]:
-    """Each pattern with each name of an object that it matches."""
+    """Yield each pattern with each name of an object that it matches."""
     for pattern in _mapping(patterns):
         yield from ((pattern, name) for name in _mapping(value) if _matches(pattern, name))
 
@@ -218,7 +218,7 @@ def _mentions(value: Any, keyword: str) -> bool:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """The name of every property in JSON data."""
+    """Yield the name of every property in JSON data."""
     if isinstance(value, Mapping):
         yield from value
     for one in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
@@ -226,11 +226,11 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def _prepared(schema: Any, names: frozenset[str] | None) -> Any:
-    """A copy, no part of which is validated by other rules than ours.
-
-    ``$schema`` goes, since it makes jsonschema take its own class for whatever refers there. With
-    ``names`` (of the properties in the data), ``patternProperties`` become lists of the names they match:
-    jsonschema searches them itself for ``unevaluatedProperties``, with neither our meaning nor a limit.
+    """Return a copy of a schema that is validated only by our rules.  ``$schema`` is removed, since
+    jsonschema would use its own validator class for references to it. With ``names`` (of the
+    properties in the data), ``patternProperties`` become lists of the names they match: for
+    ``unevaluatedProperties``, jsonschema would search the patterns itself, without JavaScript's
+    meaning and without a time limit.
     """
     if not isinstance(schema, Mapping):
         return schema
@@ -256,6 +256,6 @@ def _put(copy: dict[str, Any], path: Path, value: Any) -> None:
 
 
 def _one_of(names: list[str], number: int) -> str:
-    # The number keeps two patterns apart that match the same names.
+    # The number distinguishes two patterns that match the same names.
     alternatives = "|".join(map(re.escape, names)) if names else "(?!)"
     return rf"(?:){{{number}}}\A(?:{alternatives})\Z"

@@ -101,9 +101,9 @@ def expectation_checks(
     forbidden_keywords: Iterable[str] = (),
     expected_imports: Iterable[str] = (),
 ) -> tuple[ParsedCheck, ...]:
-    """One check per entry, in this order.
+    """Return one check per entry, in this order.
 
-    Keywords are compared in upper or lower case; imports are exact parts of the text. The checks of forbidden
+    Keywords are compared ignoring case; imports must match exactly. The checks of forbidden
     keywords have the details ``{"forbidden": true}``, since their rule looks like that of an expected one.
     """
     return (

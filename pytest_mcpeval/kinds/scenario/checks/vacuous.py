@@ -1,4 +1,4 @@
-"""Patterns and JSON Schemas that decide nothing: every answer fits them, or none can."""
+"""Find patterns and JSON Schemas that decide nothing: every answer matches them, or none can."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROBES = (
     '{"a": [1, "b"], "c": null}',
     "ABC-123 x@example.org https://example.org/?q=1 2024-01-02",
 )
-"""Texts of many kinds: a pattern that matches all of them, and its own words, matches anything."""
+"""Various texts: a pattern that matches all of them, and its own words, matches anything."""
 TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\(\?(?:[:=!]|<[=!]|<\w+>)|.", re.DOTALL)
 NO_CHARACTER = frozenset({"[]", r"[^\s\S]", r"[^\S\s]", r"[^\d\D]", r"[^\D\d]", r"[^\w\W]", r"[^\W\w]"})
 MULTILINE = re.compile(r"\(\?[a-z]*m[a-z]*[-:)]")
@@ -24,7 +24,7 @@ NEGATIVE_LOOKAROUND = re.compile(r"\(\?<?!")
 
 Types = frozenset[str]
 ALL: Types = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
-"""The types of JSON values; here, ``number`` is one that is not whole."""
+"""The types of JSON values; here, ``number`` means one that is not whole."""
 NONE: Types = frozenset()
 LIMITED: Mapping[str, Types] = {
     **dict.fromkeys(("maxLength", "pattern"), frozenset({"string"})),
@@ -35,7 +35,7 @@ LIMITED: Mapping[str, Types] = {
     "maxItems": frozenset({"array"}),
     "maxProperties": frozenset({"object"}),
 }
-"""Keywords that some values of these types do not fit, whatever the keyword's value."""
+"""Keywords that exclude some values of these types, whatever the keyword's value."""
 LIMITED_UNLESS_EMPTY: Mapping[str, Types] = {
     **dict.fromkeys(("minItems", "uniqueItems"), frozenset({"array"})),
     **dict.fromkeys(("minProperties", "required"), frozenset({"object"})),
@@ -54,7 +54,7 @@ OF_MEMBERS: Mapping[str, Types] = {
         frozenset({"object"}),
     ),
 }
-"""Keywords whose schemas are for the members of values of these types."""
+"""Keywords whose schemas apply to the members of values of these types."""
 MAPPINGS_OF_SCHEMAS = frozenset(
     {"properties", "patternProperties", "dependentSchemas", "dependentRequired", "dependencies"}
 )
@@ -62,14 +62,14 @@ MAPPINGS_OF_SCHEMAS = frozenset(
 
 @lru_cache(maxsize=4096)
 def pattern_problem(pattern: str) -> str | None:
-    """Why a regular expression that compiles decides nothing, or None."""
+    """Return why a valid regular expression decides nothing, or None."""
     dead = next(_dead_places(TOKEN.findall(pattern)), None) if not MULTILINE.search(pattern) else None
     if dead is not None:
         return (
             f"{dead}, so the pattern can match no text; write \\ before a character that is meant literally"
         )
     if "^" in pattern and NEGATIVE_LOOKAROUND.search(pattern):
-        # It says what may not come: no list of texts tells that nothing does.
+        # A negative lookahead: no list of texts can show that it excludes nothing.
         return None
     try:
         matches = all(found_in(compile_pattern(pattern), probe) for probe in (*PROBES, *_words(pattern)))
@@ -92,7 +92,7 @@ def _dead_places(tokens: list[str]) -> Iterator[str]:
 
 
 def _consumes(token: str) -> bool:
-    """Whether a token needs a character of the text."""
+    """Return whether a token consumes a character of the text."""
     if token.startswith("\\"):
         return token[1:2] not in ("b", "B", "k") and not token[1:2].isdigit()
     return token.startswith("[") or (len(token) == 1 and token not in "^$|()?*+{}")
@@ -103,13 +103,13 @@ def _is_optional(following: list[str]) -> bool:
 
 
 def _words(pattern: str) -> Iterable[str]:
-    """The words a pattern speaks of, which it may forbid."""
+    """Return the words in a pattern, which it may forbid."""
     words = re.findall(r"\w+", re.sub(r"\\.|\[[^\]]*\]", " ", pattern))[:20]
     return (*words, " ".join(words), "".join(words))
 
 
 def schema_problem(schema: Mapping[str, Any]) -> str | None:
-    """Why a JSON Schema decides nothing, or None."""
+    """Return why a JSON Schema decides nothing, or None."""
     accepted, rejected = _fits(schema, schema, frozenset())
     if accepted == ALL:
         return (
@@ -120,9 +120,9 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
 
 
 def _fits(schema: Any, root: Mapping[str, Any], within: frozenset[str]) -> tuple[Types, Types]:
-    """The types of which every value fits a schema, and those of which none does.
+    """Return the types whose values all fit a schema, and those of which no value fits.
 
-    ``within`` are the references that lead here: a schema that refers to itself adds nothing by that.
+    ``within`` has the references that lead here; a reference to one of them adds nothing.
     """
     if not isinstance(schema, Mapping):
         return (ALL, NONE) if schema is True else (NONE, ALL) if schema is False else (NONE, NONE)
@@ -196,7 +196,7 @@ def _fits_reference(reference: Any, root: Any, within: frozenset[str]) -> tuple[
 def _fits_limit(
     keyword: str, value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], within: frozenset[str]
 ) -> Types:
-    """The types of which every value fits a keyword that limits some."""
+    """Return the types whose values all fit a keyword."""
     if keyword == "pattern" and isinstance(value, str) and pattern_problem(value) is not None:
         return ALL
     if keyword in ("maxLength", "maxItems", "maxProperties") and value >= MOST:

@@ -1,4 +1,4 @@
-"""What a judge says about a response, and the wording all judges share."""
+"""The verdict of a judge on a response, and helpers for its messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ EXCERPT_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a requirement holds, why, and what was measured.
-
-    ``unjudged`` marks a failure that says nothing about the requirement itself, such as a regular expression
-    that ran out of time: turning it round with ``not`` must not make it a pass. ``broke`` marks one of which
-    the answer is not the cause, but the check: that is no verdict on the target.
+    """Whether a check passes, why, and what was measured.  ``unjudged`` marks a failure that does not
+    judge the answer, such as a regular expression that timed out: ``not`` must not turn it into a
+    pass. ``broke`` marks a failure caused by the check itself, which is not a verdict on the target.
     """
 
     status: CheckStatus
@@ -28,11 +26,11 @@ class Verdict:
 
 
 class JudgementError(Exception):
-    """Raised by a judge when the response gives it nothing to judge; becomes an `unjudged` failure."""
+    """A judge raises it if the response has nothing to judge; the check becomes an `unjudged` failure."""
 
 
 def judged(holds: bool, message: str, details: Mapping[str, Any] | None = None) -> Verdict:
-    """Passed when ``holds``, else failed, with one message for both."""
+    """Return passed if ``holds``, else failed, with the same message."""
     return Verdict("passed" if holds else "failed", message, details)
 
 
@@ -57,7 +55,7 @@ def broken(message: str) -> Verdict:
 
 
 def inconclusive(message: str, recovery: str) -> Verdict:
-    """The evidence is absent; ``recovery`` tells what to do about it."""
+    """The evidence is missing; ``recovery`` says how to get it."""
     return Verdict("inconclusive", f"{message}; {recovery}")
 
 
