@@ -102,7 +102,8 @@ class Place:
     """Where a document was found, and what applies there: the merged settings of its kind, and the servers.
 
     ``origins`` says where a setting comes from, as ``path:line`` of the ``mcpeval.yaml``. ``overrides`` are
-    settings of the command line, which win over those of all files.
+    settings of the command line, which win over those of all files. ``options`` are what it says to the kind
+    besides (`KindDeclaration.options`).
     """
 
     key: str
@@ -110,6 +111,7 @@ class Place:
     servers: Mapping[str, ServerDefinition]
     origins: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    options: Any = None
 
 
 @dataclass(frozen=True)

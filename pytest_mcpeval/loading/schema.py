@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from .document import Document, value_at
 from .messages import choice, closest, counted, shown, suggestion
@@ -16,7 +17,7 @@ from .parsed import Key
 from .problems import DataFileError
 from .schema_walk import Expected, Place, Walk, fields, has, spellings
 
-__all__ = ["Expected", "dotted", "validate"]
+__all__ = ["Expected", "dotted", "refuse", "sentences", "validate"]
 
 Validated = TypeVar("Validated")
 
@@ -61,11 +62,37 @@ def validate(
     try:
         return adapter.validate_python(data, extra=None if says_it else "forbid")
     except ValidationError as error:
-        walk = Walk(dict(adapter.core_schema))
-        findings = [_finding(details, walk, data) for details in error.errors(include_url=False)]
-        unique = dict.fromkeys((finding.path, finding.sentence(at)) for finding in _settled(findings))
-        problems = [document.problem(*at, *path, message=sentence) for path, sentence in unique]
+        problems = [
+            document.problem(*at, *path, message=text) for path, text in sentences(error, adapter, data, at)
+        ]
         raise DataFileError(problems) from error
+
+
+def sentences(
+    error: ValidationError, model: Any, data: Any, at: tuple[Key, ...] = ()
+) -> list[tuple[tuple[Key, ...], str]]:
+    """What is wrong with data that a model or `TypeAdapter` refused: the path of each problem, and its text.
+
+    ``at`` is where the data is in its document: texts begin with it, paths do not.
+    """
+    adapter = model if isinstance(model, TypeAdapter) else _adapter(model)
+    walk = Walk(dict(adapter.core_schema))
+    findings = [_finding(details, walk, data) for details in error.errors(include_url=False)]
+    return list(dict.fromkeys((finding.path, finding.sentence(at)) for finding in _settled(findings)))
+
+
+def refuse(problems: Iterable[tuple[Sequence[Key], str]]) -> None:
+    """For a validator of a model: raise an error for each problem, at a path below what is validated.
+
+    Raises:
+        ValidationError: There are problems. pydantic puts it at the place of the validator.
+    """
+    details = [
+        InitErrorDetails(type=PydanticCustomError("refused", text), loc=tuple(path), input=None)
+        for path, text in problems
+    ]
+    if details:
+        raise ValidationError.from_exception_data("refused", details)
 
 
 def dotted(path: Iterable[Key]) -> str:

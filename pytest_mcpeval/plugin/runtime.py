@@ -167,7 +167,8 @@ class Runtime(RunContext):
             return None
         kind = self.kinds[name]
         place = self.project_files.place(document.path, self.key(document.path), kind)
-        return kind.load(document, replace(place, overrides=kind.overrides(self.options(kind.name))))
+        options = self.options(kind.name)
+        return kind.load(document, replace(place, overrides=kind.overrides(options), options=options))
 
     def _check_not_named(self, document: Document) -> None:
         """A support file has no cases; one that is named to be run must not pass for one that was."""

@@ -170,7 +170,10 @@ def marked_assertions(item: pytest.Item) -> list[Assertions]:
     Raises:
         ValueError: One is written wrongly, as `marker_problems` says, or two contradict each other.
     """
+    from pydantic import ValidationError
+
     from pytest_mcpeval.kinds.agent.schema import Assertions
+    from pytest_mcpeval.loading.schema import sentences
 
     given = [marker.kwargs for marker in reversed(list(item.iter_markers(ASSERT_MARKER)))]
     found = [Assertions.model_validate(one) for one in given]
@@ -180,35 +183,31 @@ def marked_assertions(item: pytest.Item) -> list[Assertions]:
             known = together.get(name, [])
             lists = isinstance(value, list) and isinstance(known, list)
             together[name] = [*known, *(new for new in value if new not in known)] if lists else value
-    if problems := _disagreements(together):
-        raise ValueError("; ".join(problems))
+    try:
+        Assertions.model_validate(together)
+    except ValidationError as error:
+        raise ValueError("; ".join(text for _, text in sentences(error, Assertions, together))) from None
     return found
-
-
-def _disagreements(given: Mapping[str, Any]) -> list[str]:
-    from pytest_mcpeval.kinds.agent.cross_validation import assertion_problems
-    from pytest_mcpeval.loading.schema import dotted
-
-    return [f"{dotted(at)}: {message}" for at, message in assertion_problems(given)]
 
 
 def _assert_problems(marker: pytest.Mark) -> Iterator[str]:
     from pydantic import ValidationError
 
     from pytest_mcpeval.kinds.agent.schema import Assertions
+    from pytest_mcpeval.loading.schema import sentences
 
     if marker.args or not any(value not in (None, [], {}) for value in marker.kwargs.values()):
         yield f'expected assertions as keywords, as in {ASSERT_MARKER}(must_call=["search"], max_steps=4)'
-    unknown = [name for name in marker.kwargs if name not in Assertions.model_fields]
-    for name in unknown:
-        close = suggestion(name, Assertions.model_fields)
-        yield f"unknown assertion {name!r}{close}; expected {', '.join(Assertions.model_fields)}"
+    for name in marker.kwargs:
+        if name not in Assertions.model_fields:
+            close = suggestion(name, Assertions.model_fields)
+            yield f"unknown assertion {name!r}{close}; expected {', '.join(Assertions.model_fields)}"
+    given = {name: one for name, one in marker.kwargs.items() if name in Assertions.model_fields}
     try:
-        Assertions.model_validate({n: v for n, v in marker.kwargs.items() if n not in unknown})
+        Assertions.model_validate(given)
     except ValidationError as error:
-        for found in error.errors(include_url=False):
-            yield f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-    yield from _disagreements(marker.kwargs)
+        for _, text in sentences(error, Assertions, given):
+            yield text
 
 
 def case_problems(marker: pytest.Mark) -> Iterator[str]:

@@ -159,7 +159,7 @@ class CapturedProject:
     def suite(self, run_id: str = RUN_ID) -> AgentSuite:
         """The suite of a run that is scored."""
         options = RunOptions(score_only=(self.folder(run_id).path,))
-        place = Place("agent.yaml", {}, {}, overrides={"options": options})
+        place = Place("agent.yaml", {}, {}, options=options)
         return load_suite(load(self.project.path / "agent.yaml"), place)
 
     def score_here(self, run_id: str = RUN_ID) -> list[str]:

@@ -14,6 +14,7 @@ from pytest_mcpeval import DataFileError, Document, Place
 from pytest_mcpeval.browser.directive import BasicAuth, BearerAuth, PageAction, ResponseReady
 from pytest_mcpeval.kinds.agent.load import load_manifest, load_suite, manifest_of
 from pytest_mcpeval.kinds.agent.schema import (
+    Assertions,
     CallSpec,
     CatalogueEntry,
     Extract,
@@ -197,8 +198,8 @@ def test_manifests_of_the_original_load_and_differences_are_told_once(tmp_path: 
         public_key_env="LANGFUSE_PUBLIC_KEY",
         secret_key_env="LANGFUSE_SECRET_KEY",
     )
-    assert found.cases[0].assertions.must_call == ["find", "rank"]
-    assert found.cases[0].assertions.must_not_call == ["drop"]
+    assert found.cases[0].assertions.must_call == ["find", "rank", "find"]
+    assert found.cases[0].assertions.must_not_call == ["drop", "drop"]
     (told,) = load_suite(load(tmp_path / "agent.yaml"), Place("agent.yaml", {}, {})).warnings
     assert told.split("; ") == [
         "tools_catalog is empty, so names in assertions are not compared with it: list them, or remove it",
@@ -269,12 +270,12 @@ def test_missing_and_unsupported_versions_are_told_apart(tmp_path: Path) -> None
     assert 'expected "agentevaluator/v1"' in unsupported
 
 
-def test_all_problems_are_told_at_once_each_at_its_line(tmp_path: Path) -> None:
+def test_all_problems_of_values_are_told_at_once_then_what_does_not_agree(tmp_path: Path) -> None:
     content = """\
 apiVersion: agentevaluator/v2
 name: Flight Booking
 access: {url: "javascript:alert(1)"}
-tools_catalog: [5, search, search]
+tools_catalog: [search, search]
 cases:
   - id: a
     input: hi
@@ -287,12 +288,36 @@ cases:
         ["1", "apiVersion"],
         ["2", "name"],
         ["3", "access.url"],
-        ["4", "tools_catalog[0]"],
-        ["4", "tools_catalog[2]"],
-        ["8", "cases[0].assertions.must_call[0]"],
-        ["9", "cases[1].id"],
+        ["4", "tools_catalog[1]"],
         ["11", "cases[1].assertions"],
     ]
+    content = content.replace("[search, search]", "[search]").replace(
+        "{}", "\n      must_call: [x, x, serch]"
+    )
+    content += "      must_not_call: [x]\n      must_route_to: hr\n"
+    assert [found.split(": ")[:2] for found in problems(tmp_path, content)][3:] == [
+        ["12", "cases[1].assertions.must_call[0]"],
+        ["12", "cases[1].assertions.must_call[1]"],
+    ]
+    content = content.replace("must_not_call: [x]", "must_call_exactly: {search: 1}")
+    content = content.replace("cases:", "agents_catalog: [sales]\ncases:")
+    assert [found.split(": ")[:2] for found in problems(tmp_path, content)][3:] == [
+        ["9", "cases[0].assertions.must_call[0]"],
+        ["10", "cases[1].id"],
+        ["13", "cases[1].assertions.must_call[0]"],
+        ["13", "cases[1].assertions.must_call[1]"],
+        ["13", "cases[1].assertions.must_call[2]"],
+        ["15", "cases[1].assertions.must_route_to"],
+    ]
+
+
+def test_assertions_are_counted_as_they_are_judged() -> None:
+    every = Assertions.model_validate(yaml.safe_load(WHOLE)["cases"][0]["assertions"])
+    assert every.count == 11
+    twice = Assertions(must_call=["a", "a"], must_not_call=["b", "b"], must_call_in_order=["a", "c"])
+    assert (twice.count, Assertions().count) == (3, 0)
+    calls = [CallSpec(tool_name="a", args={"n": n}) for n in (1, 2)]
+    assert Assertions(must_call_with_args=calls, must_call_exactly={"a": 2}).count == 3
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_mistakes_in_markers_are_errors_of_the_file(tmp_path: Path) -> None:
     assert run.status == 2
     assert "test_agent.py:4: mcpeval_assert: expected assertions as keywords" in run.out
     assert "mcpeval_assert: unknown assertion 'must_cal' (did you mean \"must_call\"?)" in run.out
-    assert "mcpeval_assert: max_steps: Input should be greater than or equal to 1" in run.out
+    assert "mcpeval_assert: max_steps: expected a number of at least 1, found 0" in run.out
     assert 'mcpeval_assert: must_call[0]: "find" is also in must_not_call' in run.out
 
 

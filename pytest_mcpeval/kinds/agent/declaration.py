@@ -48,10 +48,6 @@ class AgentDeclaration(KindDeclaration):
         """A session has one folder for each agent."""
         return {"run_id": options.run_id}
 
-    def overrides(self, options: RunOptions) -> Mapping[str, Any]:
-        """The options themselves."""
-        return {"options": options}
-
     def collected_session(
         self, options: RunOptions, suites: Sequence[Suite[Any]], selected: Mapping[str, Sequence[str]]
     ) -> None:

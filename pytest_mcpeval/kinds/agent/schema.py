@@ -5,7 +5,8 @@ The same models serve the file and the run.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,8 +22,9 @@ from pytest_mcpeval.browser.fields import CssSelector, FreeText, ManifestModel, 
 from pytest_mcpeval.core.fields import CaseId
 from pytest_mcpeval.kinds.agent.urls import HostPolicy, known_placeholders, page_url, policy_problem
 from pytest_mcpeval.kinds.agent.visible_text import normalized
-from pytest_mcpeval.loading.messages import shown
-from pytest_mcpeval.loading.schema import Expected
+from pytest_mcpeval.loading.messages import shown, suggestion
+from pytest_mcpeval.loading.parsed import Key
+from pytest_mcpeval.loading.schema import Expected, refuse
 from pytest_mcpeval.text.placeholders import filled_in
 
 API_VERSION = "agentevaluator/v1"
@@ -68,7 +70,6 @@ PageUrl = Annotated[
 Count = Annotated[int, Field(ge=1)]
 Limit = Annotated[int, Field(ge=1, le=MOST)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
-DistinctNames = Annotated[list[Identifier], AfterValidator(lambda names: list(dict.fromkeys(names)))]
 
 
 class Access(ManifestModel):
@@ -212,6 +213,19 @@ class UiIntrospection(ManifestModel):
     exposes: Annotated[list[EvidenceKind], Field(min_length=1)]
     extract: Extract = Extract()
 
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        refuse(
+            (("exposes", index), f"{shown(name)} is listed twice: remove one")
+            for index, name in enumerate(self.exposes)
+            if name in self.exposes[:index]
+        )
+        refuse(
+            (("extract", name), f"is not among what the page `exposes`: add {shown(name)} there")
+            for name in sorted(self.extract.model_fields_set - {*self.exposes})
+        )
+        return self
+
 
 class Observability(ManifestModel):
     """``observability:``, where evidence on tools, routing and steps is; at most one trace backend."""
@@ -220,6 +234,14 @@ class Observability(ManifestModel):
     otel: OtelSource | None = None
     phoenix: PhoenixSource | None = None
     ui_introspection: UiIntrospection | None = None
+
+    @model_validator(mode="after")
+    def _has_one_backend(self) -> Self:
+        declared = [one.key for one in (self.langfuse, self.otel, self.phoenix) if one is not None]
+        if len(declared) > 1:
+            words = f"{' and '.join(declared)} are both declared, and both would write the same logs"
+            refuse([((declared[1],), f"{words}: remove one")])
+        return self
 
     @property
     def backend(self) -> TraceBackend | None:
@@ -237,6 +259,23 @@ class CatalogueEntry(ManifestModel):
 CatalogueItem = Annotated[Identifier | CatalogueEntry, Expected("a name, or {name, description}")]
 
 
+def _names(catalogue: list[str | CatalogueEntry]) -> list[str]:
+    return [entry if isinstance(entry, str) else entry.name for entry in catalogue]
+
+
+def _distinct(catalogue: list[str | CatalogueEntry]) -> list[str | CatalogueEntry]:
+    names = _names(catalogue)
+    refuse(
+        ((index,), f"{shown(name)} is listed twice: remove one")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    )
+    return catalogue
+
+
+Catalogue = Annotated[list[CatalogueItem], AfterValidator(_distinct)]
+
+
 class CallSpec(ManifestModel):
     """A tool called with these arguments (a deep subset of the captured ones), so often or more."""
 
@@ -252,8 +291,8 @@ class Assertions(ManifestModel):
     """
 
     final_response_contains: Annotated[FreeText, OfCase, AfterValidator(_visible)] | None = None
-    must_call: DistinctNames = Field(default=[])
-    must_not_call: DistinctNames = Field(default=[])
+    must_call: list[Identifier] = Field(default=[])
+    must_not_call: list[Identifier] = Field(default=[])
     must_call_exactly: dict[Identifier, Count] = Field(default={})
     must_call_with_args: list[CallSpec] = Field(default=[])
     must_call_in_order: list[Identifier] = Field(default=[])
@@ -262,6 +301,34 @@ class Assertions(ManifestModel):
     max_total_tokens: Limit | None = None
     max_total_cost_usd: Annotated[float, Field(gt=0, le=MOST, allow_inf_nan=False)] | None = None
     max_latency_ms: Limit | None = None
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        refuse(
+            (at, f"{shown(tool)} is also in must_not_call, and both cannot hold: remove one")
+            for at, tool in self.tools()
+            if tool in self.must_not_call and at[0] != "must_not_call"
+        )
+        return self
+
+    def tools(self) -> Iterator[tuple[tuple[Key, ...], str]]:
+        """Every tool that is named, each with the place of its name."""
+        for kind in ("must_call", "must_not_call", "must_call_in_order"):
+            for index, name in enumerate(getattr(self, kind)):
+                yield (kind, index), name
+        for name in self.must_call_exactly:
+            yield ("must_call_exactly", name), name
+        for index, call in enumerate(self.must_call_with_args):
+            yield ("must_call_with_args", index, "tool_name"), call.tool_name
+
+    @property
+    def count(self) -> int:
+        """How many outcomes they have: one for each tool, but one for all that are called in order."""
+        tools = {(at[0], at[1] if at[0] == "must_call_with_args" else name) for at, name in self.tools()}
+        each = sum(kind != "must_call_in_order" for kind, _ in tools)
+        whole = (self.final_response_contains, self.must_call_in_order, self.must_route_to)
+        limits = (self.max_steps, self.max_total_tokens, self.max_total_cost_usd, self.max_latency_ms)
+        return each + sum(bool(one) for one in (*whole, *limits))
 
 
 ASSERTION_KINDS = tuple(Assertions.model_fields)
@@ -274,6 +341,14 @@ class AgentCase(ManifestModel):
     input: Annotated[FreeText, OfCase]
     assertions: Assertions
 
+    @model_validator(mode="after")
+    def _can_fail(self) -> Self:
+        if not self.assertions.count:
+            kinds = ", ".join(ASSERTION_KINDS)
+            text = f"nothing is asserted, so the case could never fail: give at least one of {kinds}"
+            refuse([(("assertions",), text)])
+        return self
+
 
 class Manifest(ManifestModel):
     """A whole manifest: one agent. ``name`` is a slug and part of artifact paths."""
@@ -285,9 +360,31 @@ class Manifest(ManifestModel):
     access: Access
     observability: Observability = Observability()
     interaction: Interaction = Interaction()
-    tools_catalog: list[CatalogueItem] = Field(default=[])
-    agents_catalog: list[CatalogueItem] = Field(default=[])
+    tools_catalog: Catalogue = Field(default=[])
+    agents_catalog: Catalogue = Field(default=[])
     cases: Annotated[list[AgentCase], Field(min_length=1)]
+
+    @field_validator("cases")
+    @classmethod
+    def _agree(cls, cases: list[AgentCase], info: ValidationInfo) -> list[AgentCase]:
+        """Folders are named after cases, and names are those of a catalogue, unless it is empty."""
+        problems: list[tuple[tuple[Key, ...], str]] = []
+        first: dict[str, int] = {}
+        tools, agents = (_names(info.data.get(f"{name}_catalog", [])) for name in ("tools", "agents"))
+        for index, case in enumerate(cases):
+            # Some file systems do not tell upper from lower case.
+            if (other := first.setdefault(case.id.lower(), index)) != index:
+                text = f"duplicate id {shown(case.id)}: cases[{other}] has it; ids name folders, in any case"
+                problems.append(((index, "id"), text))
+            route = case.assertions.must_route_to
+            named = [(at, name, tools, "tools_catalog") for at, name in case.assertions.tools()]
+            named += [] if route is None else [(("must_route_to",), route, agents, "agents_catalog")]
+            for at, name, known, catalogue in named:
+                if known and name not in known:
+                    text = f"{shown(name)} is not in {catalogue}{suggestion(name, known)}"
+                    problems.append(((index, "assertions", *at), text))
+        refuse(problems)
+        return cases
 
     @property
     def page_host_policy(self) -> PageHostPolicy:

@@ -35,14 +35,14 @@ def _over_calls(
 @_over_calls
 def must_call(case: AgentCase) -> Iterator[tuple[Judged, Judge]]:
     """Each tool was called at least once."""
-    for tool in case.assertions.must_call:
+    for tool in dict.fromkeys(case.assertions.must_call):
         yield Judged("must_call", tool, tool), _was_called
 
 
 @_over_calls
 def must_not_call(case: AgentCase) -> Iterator[tuple[Judged, Judge]]:
     """None of the tools was called."""
-    for tool in case.assertions.must_not_call:
+    for tool in dict.fromkeys(case.assertions.must_not_call):
         yield Judged("must_not_call", tool, tool), _was_not_called
 
 
