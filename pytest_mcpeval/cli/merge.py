@@ -199,6 +199,7 @@ def _united(
         crashed=frozenset().union(*(shard.model.state.crashed for shard in shards)),
         uncollected=tuple(sorted({file for shard in shards for file in shard.model.state.uncollected})),
         lost_worker=any(shard.model.state.lost_worker for shard in shards),
+        exit_status=max(shard.model.state.exit_status for shard in shards),
     )
     return found, SampleStore({one.suite: one for one in found.selections}, samples), state
 

@@ -34,6 +34,7 @@ class SessionState:
     ``stopped``: a person or ``-x`` ended it early. ``failures``: failed reports so far. ``others``: node ids
     of failed tests that are no cases. ``crashed``: node ids during which a worker died. ``uncollected``:
     those of files that could not be collected. ``lost_worker``: a worker died and left cases undone.
+    ``exit_status``: that of a failure for which no test is the reason, or 0.
     """
 
     stopped: bool = False
@@ -42,8 +43,9 @@ class SessionState:
     crashed: frozenset[str] = frozenset()
     uncollected: tuple[str, ...] = ()
     lost_worker: bool = False
+    exit_status: int = 0
 
     @property
     def has_incidents(self) -> bool:
         """Whether something kept the run from being whole that is no verdict."""
-        return bool(self.uncollected) or self.lost_worker
+        return bool(self.uncollected) or self.lost_worker or self.exit_status != 0

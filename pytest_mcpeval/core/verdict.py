@@ -56,6 +56,7 @@ def reason_of(
         f"a worker died{f' in {names(sorted(state.crashed))}' if state.crashed else ''}"
         if state.lost_worker
         else "",
+        exit_status_words(state.exit_status) if state.exit_status else "",
         f"{counted(gates['error'], 'gate')} in error" if gates["error"] else "",
         f"{gates['failed']} of {judged} failed" if gates["failed"] else "",
         f"{counted(cases['failed'], 'case')} failed" if cases["failed"] else "",
@@ -75,6 +76,11 @@ def reason_of(
             f"{counted(unlooked, 'wrong case')} that no gate looks at" if unlooked else "",
         ]
     return ", ".join(part for part in parts if part)
+
+
+def exit_status_words(status: int) -> str:
+    """Why a session did not pass whose tests did."""
+    return f"exit status {status}, which a conftest.py, a plugin or pytest itself gave the session"
 
 
 def _not_evaluated(results: Sequence[SuiteResult], gates: int) -> str:

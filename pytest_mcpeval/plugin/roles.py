@@ -18,8 +18,9 @@ from pytest_mcpeval.plugin.executing import Executor
 from pytest_mcpeval.plugin.prefetch_policy import PrefetchPolicy
 from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.plugin.selection import Selector
-from pytest_mcpeval.plugin.session_end import Reporter, VerdictLine
+from pytest_mcpeval.plugin.session_end import Reporter
 from pytest_mcpeval.plugin.stateful import DistributionOfStatefulSuites, OrderOfStatefulSuites
+from pytest_mcpeval.plugin.terminal_output import TerminalOutput, VerdictLine
 from pytest_mcpeval.python_tests.fixtures import context_key
 from pytest_mcpeval.python_tests.judging import PythonCases
 from pytest_mcpeval.reports import redacted
@@ -65,6 +66,7 @@ def take_part(config: pytest.Config) -> None:
     if role != "worker":
         reporter = Reporter(runtime, config)
         config.pluginmanager.register(reporter, "mcpeval-reporter")
+        config.pluginmanager.register(TerminalOutput(reporter, config), "mcpeval-terminal")
         config.pluginmanager.register(VerdictLine(reporter), "mcpeval-verdict")
         _register_html(config, reporter)
     if role == "controller":

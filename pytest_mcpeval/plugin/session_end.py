@@ -4,52 +4,33 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
 
 import pytest
 
 from pytest_mcpeval.config.settings import ONLY_SHOWING
 from pytest_mcpeval.core.declaration import ReportFile
-from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.core.evaluation import Evaluation
-from pytest_mcpeval.core.gate import GateResult, Verdict, gate_nodeid
 from pytest_mcpeval.core.judging_input import SessionState
 from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, Sample
 from pytest_mcpeval.core.sample_store import SampleStore, selections_to_json
-from pytest_mcpeval.core.suite import Suite
-from pytest_mcpeval.loading.messages import counted
+from pytest_mcpeval.core.verdict import exit_status_words
 from pytest_mcpeval.plugin.executing import SELECTIONS_ATTRIBUTE
-from pytest_mcpeval.plugin.item_reports import LABEL_ATTRIBUTE, OUTCOME_ATTRIBUTE
-from pytest_mcpeval.plugin.items import CaseItem
+from pytest_mcpeval.plugin.gate_reports import GATE_ATTRIBUTE, PHASES, reports_of
+from pytest_mcpeval.plugin.item_reports import OUTCOME_ATTRIBUTE
 from pytest_mcpeval.plugin.left_out import look_alikes, where_data_files_are
+from pytest_mcpeval.plugin.repeated_errors import RepeatedErrors
 from pytest_mcpeval.plugin.runtime import Runtime
-from pytest_mcpeval.reports import shard, terminal
+from pytest_mcpeval.reports import shard
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.reports.files import ReportWriter
 from pytest_mcpeval.reports.redacted import redact
-from pytest_mcpeval.text.visible import visible
 
-GATE_ATTRIBUTE = "mcpeval_gate"
-
-NOT_ASKED = "not_asked"
-"""The outcome of a report in error whose cause another report shows."""
-
-Outcome = Literal["passed", "failed", "skipped"]
-
-GATE_OUTCOMES: dict[Verdict, Outcome] = {
-    "passed": "passed",
-    "not_evaluated": "skipped",
-    "not_set": "skipped",
-}
-
-NOT_EVALUATED_HINT = "exit status 1 by the ini key mcpeval_not_evaluated"
-
-Phase = Literal["setup", "call", "teardown"]
-PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
+NO_FAILURE = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.INTERRUPTED)
 
 
 class Reporter:
@@ -64,14 +45,15 @@ class Reporter:
         self.config = config
         self.store = SampleStore()
         self.evaluation: Evaluation | None = None
+        """The session, judged; None before its end."""
         self._started = time.time()
         self._worker_died = False
         self._crashed: set[str] = set()
         self._uncollected: set[str] = set()
         self._ids_of_workers: Sequence[str] = ()
-        self._is_logging_gates = False
-        self._incidents: dict[str, list[pytest.TestReport]] = {}
-        self._writer = ReportWriter(config.invocation_params.dir)
+        self.is_logging_gates = False
+        self._repeated_errors = RepeatedErrors()
+        self.writer = ReportWriter(config.invocation_params.dir)
         self._left_to_gates: dict[str, tuple[pytest.TestReport, Sequence[Sample]]] = {}
         self._others_failed: set[str] = set()
         self._state = SessionState()
@@ -99,7 +81,7 @@ class Reporter:
                 ) is not None:
                     # pytest counts what it knows of when a category is new: "wrong" is, a moment from now.
                     terminal_reporter.stats.setdefault("tolerated", [])
-            self._shorten_repeated_error(report, found)
+            self._repeated_errors.shorten(report, found)
             if isinstance(report.longrepr, str):
                 path, line, _ = report.location
                 place = (path, 0 if line is None else line + 1)
@@ -112,35 +94,6 @@ class Reporter:
             step = f" ({report.when})" if report.when in ("setup", "teardown") else ""
             self._others_failed.add(f"{report.nodeid}{step}")
 
-    def _shorten_repeated_error(self, report: pytest.TestReport, samples: Sequence[Sample]) -> None:
-        """Shorten an error whose cause another report shows in full: this case was not asked.
-
-        Decided here and not where the error arises: not every report is shown, such as that of an expected
-        failure, and what arises in each of several workers is shown once.
-        """
-        causes = {sample.cause for sample in samples}
-        if len(causes) > 1 or not (cause := causes.pop()) or not report.failed:
-            return
-        reports = self._incidents.setdefault(cause, [])
-        reports.append(report)
-        if len(reports) > 1:
-            setattr(report, OUTCOME_ATTRIBUTE, NOT_ASKED)
-            report.longrepr = f"{samples[0].message}\nnot asked: {reports[0].nodeid} has the whole error"
-
-    def _count_not_asked(self) -> None:
-        """Say below each error how many more cases it kept from being asked."""
-        for first, *others in self._incidents.values():
-            if not others:
-                continue
-            were = "was" if len(others) == 1 else "were"
-            line = f"{counted(len(others), 'more case')} {were} not asked because of this error"
-            if isinstance(first.longrepr, FailureText):
-                crash = first.longrepr.reprcrash
-                text = f"{first.longrepr}\n\n{line}"
-                first.longrepr = FailureText(text, crash.path, crash.lineno)
-            elif (add_section := getattr(first.longrepr, "addsection", None)) is not None:
-                add_section("mcpeval", line)
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what could not be collected: such a run has no verdict on quality."""
@@ -148,68 +101,10 @@ class Reporter:
         if report.failed:
             self._uncollected.add(report.nodeid or ".")
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
-        """Words for outcomes that pytest does not know: wrong cases, cases in error, gates."""
-        gate: GateResult | None = getattr(report, GATE_ATTRIBUTE, None)
-        if gate is not None:
-            return self._gate_status(report)
-        outcome = getattr(report, OUTCOME_ATTRIBUTE, None)
-        if outcome == "wrong":
-            word = getattr(report, LABEL_ATTRIBUTE) or "WRONG"
-            return word.lower(), word[0].lower(), (word, {"yellow": True})
-        if outcome == "inconclusive":
-            return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
-        label = getattr(report, LABEL_ATTRIBUTE, "")
-        if outcome == "skipped" and label:
-            return label.lower(), label[0].lower(), (label, {"yellow": True})
-        if outcome == NOT_ASKED and report.failed:
-            return "not asked", "n", ("NOT ASKED", {"red": True})
-        if outcome == "error" and report.failed:
-            return "error", "E", ("ERROR", {"red": True})
-        return None
-
-    def _gate_status(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str]:
-        if report.when != "call":
-            return "", "", ""
-        if self._is_logging_gates:
-            # An empty letter and word: the progress counts items, and a gate is none.
-            return report.outcome, "", ""
-        return report.outcome, report.outcome[0].upper(), report.outcome.upper()
-
-    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
-        """How the collected suites will be run, where their kinds have something to say."""
-        suites = {item.suite.key: item.suite for item in items if isinstance(item, CaseItem)}
-        return self._headers(suites.values())
-
-    def _headers(self, suites: Iterable[Suite[Any]]) -> list[str]:
-        by_kind: dict[str, list[Suite[Any]]] = {}
-        for suite in suites:
-            by_kind.setdefault(suite.kind, []).append(suite)
-        lines = []
-        for name, found in by_kind.items():
-            try:
-                lines.append(self.runtime.kinds[name].session_header(found))
-            except Exception as error:
-                lines.append(f"{name}: no header: {raised_where(error)}")
-        return [visible(line) for line in lines if line]
-
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:
         """Note what the workers will run, for a session that ends before their first report."""
-        if not self._ids_of_workers:
-            self._print_headers(ids)
         self._ids_of_workers = ids
-
-    def _print_headers(self, ids: Sequence[str]) -> None:
-        """With workers, nothing is collected here, and pytest asks for no lines."""
-        terminal_reporter = self.config.pluginmanager.get_plugin("terminalreporter")
-        if terminal_reporter is None or self.config.get_verbosity() < 0:
-            return
-        selected = {selection.suite for selection in self.runtime.selections_of(ids)}
-        for line in self._headers(suite for suite in self.runtime.suites if suite.key in selected):
-            terminal_reporter.ensure_newline()
-            terminal_reporter.write_line(line)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object, error: object | None) -> None:
@@ -228,16 +123,36 @@ class Reporter:
             self._finish(session, is_complete=True)
         return result
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Judge a session that ended early (``-x``, Ctrl-C); write the reports."""
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Judge a session that ended early (``-x``, Ctrl-C); write reports when all others have finished."""
         if _only_shows(session.config):
-            return
+            return (yield)
         if self.evaluation is None:
             self._finish(session, is_complete=False)
+        try:
+            return (yield)
+        except pytest.exit.Exception as error:
+            session.exitstatus = session.exitstatus if error.returncode is None else error.returncode
+            raise
+        except BaseException:
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+            raise
+        finally:
+            self._end(session)
+
+    def _end(self, session: pytest.Session) -> None:
+        """Write the reports. None says "passed" if the exit status is that of a failure, or the reverse."""
+        status = session.exitstatus
+        is_explained = status == pytest.ExitCode.TESTS_FAILED and self._state.failures
+        if status not in NO_FAILURE and not is_explained:
+            self._state = replace(self._state, exit_status=int(status))
+            if self.evaluation is not None and self.evaluation.verdict == "passed":
+                reason = f"{exit_status_words(int(status))}, {self.evaluation.reason}"
+                self.evaluation = replace(self.evaluation, verdict="error", reason=reason)
         self._write_reports()
         undecided = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if session.exitstatus in undecided and (self._is_red() or self._writer.problems):
+        if session.exitstatus in undecided and (self._is_red() or self.writer.problems):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.runtime.settings.shard:
             # There are more shards than tests.
@@ -255,7 +170,7 @@ class Reporter:
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
         self._add_unreported_selections()
-        self._count_not_asked()
+        self._repeated_errors.count_others()
         self._state = SessionState(
             stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
             failures=session.testsfailed,
@@ -265,14 +180,27 @@ class Reporter:
             lost_worker=self._worker_died and self._lacks_cases(),
         )
         evaluation = self.runtime.evaluate(self.store, self._state)
-        notes = [*evaluation.notes, *self._left_out(evaluation, is_complete)]
+        notes = [*evaluation.notes, *self._left_out_notes(evaluation, is_complete)]
         self.evaluation = replace(evaluation, notes=notes).redacted()
-        self._is_logging_gates = True
-        for gate in self.evaluation.gates:
-            self._log(gate)
-        self._is_logging_gates = False
+        self.is_logging_gates = True
+        for report in chain.from_iterable(map(reports_of, self.evaluation.gates)):
+            self.config.hook.pytest_runtest_logreport(report=report)
+        self.is_logging_gates = False
 
-    def _left_out(self, evaluation: Evaluation, is_complete: bool) -> Iterator[str]:
+    def undecided(self, evaluation: Evaluation) -> list[pytest.TestReport]:
+        """The reports of wrong cases on which no gate decided."""
+        cases = {
+            (suite.key, case)
+            for suite in evaluation.suites
+            for case in (*suite.undecided, *suite.for_information)
+        }
+        return [
+            report
+            for report, samples in self._left_to_gates.values()
+            if any((sample.suite, sample.id) in cases for sample in samples)
+        ]
+
+    def _left_out_notes(self, evaluation: Evaluation, is_complete: bool) -> Iterator[str]:
         """What looks like data files and was not run; of a run without any case, where it looked for them."""
         # Workers in which nothing runs do not report what they collected.
         has_selections = bool(self.store.selections) or self.config.pluginmanager.has_plugin(
@@ -309,12 +237,6 @@ class Reporter:
         else:
             self.store.add_selections(selections_to_json(self.runtime.selections_of(self._ids_of_workers)))
 
-    def _log(self, gate: GateResult) -> None:
-        nodeid = gate_nodeid(gate)
-        location = (gate.suite, None, nodeid)
-        for when in PHASES:
-            self.config.hook.pytest_runtest_logreport(report=_gate_report(gate, nodeid, location, when))
-
     def _write_reports(self) -> None:
         """Write each report that can be written: what a disk refuses must not cost the summary."""
         evaluation, directory = self.evaluation, self.runtime.settings.report_directory
@@ -322,58 +244,17 @@ class Reporter:
             return
         started, seconds = _timestamp(self._started), time.time() - self._started
         for file in self._files_of_kinds():
-            self._writer.write(file.path, file.text(evaluation))
+            self.writer.write(file.path, file.text(evaluation))
         hook = self.config.hook.pytest_mcpeval_report
-        self._writer.write_report(evaluation, hook, directory, started, seconds)
+        self.writer.write_report(evaluation, hook, directory, started, seconds)
         if directory is not None and self.runtime.settings.shard:
             suites, settings = self.runtime.suite_runs(self.store), self.runtime.settings
             text = shard.text(suites, self._state, settings, started, seconds)
-            self._writer.write(directory / shard.SHARD_FILE, text)
+            self.writer.write(directory / shard.SHARD_FILE, text)
 
     def _files_of_kinds(self) -> list[ReportFile]:
         shapes = self.runtime.kinds.declarations.values()
         return [file for one in shapes for file in one.report_files(self.runtime.options(one.name))]
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print what no gate decided on, the tables, the gates, and where the reports are."""
-        if self.evaluation is not None:
-            undecided = self._undecided(self.evaluation)
-            terminal.count_tolerated(terminalreporter, undecided)
-            terminal.print_undecided(terminalreporter, undecided)
-            reports = self._writer.line(self.runtime.settings.report_directory)
-            terminal.print_summary(terminalreporter, self.evaluation, reports, self._writer.problems)
-
-    def _undecided(self, evaluation: Evaluation) -> list[pytest.TestReport]:
-        """The reports of wrong cases on which no gate decided."""
-        cases = {
-            (suite.key, case)
-            for suite in evaluation.suites
-            for case in (*suite.undecided, *suite.for_information)
-        }
-        return [
-            report
-            for report, samples in self._left_to_gates.values()
-            if any((sample.suite, sample.id) in cases for sample in samples)
-        ]
-
-
-class VerdictLine:
-    """Prints the verdict below everything else that is said of a run."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        self._reporter = reporter
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(
-        self, terminalreporter: pytest.TerminalReporter
-    ) -> Generator[None, object, object]:
-        """After the other sections, print the verdict and its reason."""
-        result = yield
-        if (found := self._reporter.evaluation) is not None:
-            is_why = self._reporter.lacks_verdict and found.verdict == "not_evaluated"
-            hint = NOT_EVALUATED_HINT if is_why else ""
-            terminal.print_verdict(terminalreporter, found, hint)
-        return result
 
 
 def _only_shows(config: pytest.Config) -> bool:
@@ -410,27 +291,3 @@ def _remove_shard(path: Path) -> None:
 
 def _timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
-def _gate_report(
-    gate: GateResult, nodeid: str, location: tuple[str, None, str], when: Phase
-) -> pytest.TestReport:
-    outcome: Outcome = "passed"
-    longrepr: Any = None
-    if when == "call":
-        outcome = GATE_OUTCOMES.get(gate.verdict, "failed")
-        if outcome == "skipped":
-            longrepr = (gate.suite, 0, gate.message)
-        elif outcome == "failed":
-            longrepr = FailureText(gate.message, gate.suite)
-    report = pytest.TestReport(
-        nodeid=nodeid,
-        location=location,
-        keywords={},
-        outcome=outcome,
-        longrepr=longrepr,
-        when=when,
-        user_properties=[("mcpeval_gate", gate.name), ("mcpeval_verdict", gate.verdict)],
-    )
-    setattr(report, GATE_ATTRIBUTE, gate)
-    return report

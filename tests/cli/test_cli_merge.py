@@ -39,6 +39,10 @@ import os
 def pytest_runtest_call(item):
     if item.name == "c4":
         os._exit(1)
+
+def pytest_sessionfinish(session):
+    if session.config.option.keyword == "not c4":
+        session.exitstatus = 3
 """
 
 SHARDS: Mapping[str, tuple[str, ...]] = {
@@ -164,12 +168,14 @@ def test_a_failed_test_fails_its_shard_and_the_merge(made: Made, tmp_path: Path)
         name: project.run("--mcpeval-shard", f"--mcpeval-report={name}", *arguments, "-k", chosen)
         for (name, arguments), chosen in zip(parts.items(), ("not c4", "c4", "test"), strict=True)
     }
-    assert [run.status for run in found.values()] == [0, 1, 1]
+    assert [run.status for run in found.values()] == [3, 1, 1]
     merged = merge(project, *parts, "--report", "report")
     assert merged.status == 1
     assert f"LOST in two: {GATED}: c4" in merged.out
     assert "FAILED datasets/gated.yaml::gates::pass_rate\n  1 of 7 cases missing: c4; " in merged.out
-    assert "1 other test failed: test_cases.py::test_plain" in merged.out.splitlines()[-1]
+    reason = merged.out.splitlines()[-1]
+    assert "1 other test failed: test_cases.py::test_plain" in reason
+    assert "exit status 3, which a conftest.py, a plugin or pytest itself gave the session" in reason
 
 
 def test_bless(made: Made, tmp_path: Path) -> None:

@@ -370,3 +370,32 @@ def test_nothing_can_be_blessed_when_no_case_runs(project: Project, option: str)
     run = project.run(option, "--mcpeval-bless", "datasets")
     assert run.status == 4
     assert f"--mcpeval-bless has no effect with {option}: no case runs, so nothing is measured" in run.err
+
+
+FAILING_SESSION = """
+import pytest
+
+def pytest_sessionfinish(session):
+    {}
+"""
+
+
+@pytest.mark.parametrize("mode", [("-n0",), ("-n2",)], ids=["serial", "n2"])
+def test_a_session_that_something_else_fails_has_not_passed(tmp_path: Path, mode: Mode) -> None:
+    project = Project.at(tmp_path)
+    project.suite("good.yaml", case("a-1"))
+    project.write("conftest.py", FAILING_SESSION.format("session.exitstatus = 3"))
+    run = project.run(*mode, "--mcpeval-report=report")
+    assert run.status == 3
+    words = "exit status 3, which a conftest.py, a plugin or pytest itself gave the session, 1 case passed"
+    assert run.line_with("mcpeval: ") == f"mcpeval: error: {words}"
+    assert (run.report()["verdict"], run.report()["reason"]) == ("error", words)
+
+
+def test_a_session_whose_end_raises_has_not_passed(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.suite("good.yaml", case("a-1"))
+    project.write("conftest.py", FAILING_SESSION.format('pytest.exit("no more licences", returncode=7)'))
+    run = project.run("-n0", "--mcpeval-report=report")
+    assert (run.status, run.report()["verdict"]) == (7, "error")
+    assert "exit status 7" in run.report()["reason"]
