@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -103,8 +103,9 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}{text}{_last_of(traceback.extract_tb(error.__traceback__))}"
 
 
-def _last_of(frames: Iterable[traceback.FrameSummary]) -> str:
-    own = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
+def _last_of(frames: Sequence[traceback.FrameSummary]) -> str:
+    begin = max((index for index, frame in enumerate(frames, 1) if frame.filename == __file__), default=0)
+    own = [frame for frame in frames[begin:] if "importlib" not in frame.filename]
     return f" (at {own[-1].filename}:{own[-1].lineno})" if own else ""
 
 

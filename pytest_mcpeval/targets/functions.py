@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
@@ -12,11 +13,30 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.loading.messages import shortened
-from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.servers.modules import ImportProblem, imported, place_of_thread
 from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
 from pytest_mcpeval.targets.threads import DaemonThreads, EventLoop, Late
 
 _IMPORT_SECONDS = 300.0
+
+
+def imported_in_time(target: str, directory: Path, seconds: float, threads: DaemonThreads) -> Any:
+    """The object that ``pkg.mod:name`` names, imported on a thread that may be left behind.
+
+    Raises:
+        ImportProblem: It cannot be imported, or its import takes longer than so many seconds.
+    """
+    importers: list[int] = []
+
+    def work() -> Any:
+        importers.append(threading.get_ident())
+        return imported(target, directory)
+
+    try:
+        return threads.call(work, seconds)
+    except Late:
+        place = place_of_thread(importers[0]) if importers else ""
+        raise ImportProblem(f"its import took longer than {seconds:g} s{place}") from None
 
 
 class _FunctionTarget(ABC):
@@ -108,12 +128,9 @@ class PythonTarget(_FunctionTarget):
         if self._function is not None:
             return
         try:
-            found = self._threads.call(lambda: imported(self._target, self._directory), _IMPORT_SECONDS)
+            found = imported_in_time(self._target, self._directory, _IMPORT_SECONDS, self._threads)
         except ImportProblem as error:
             raise TargetStartError(self._codec.role, self.name, str(error)) from error
-        except Late:
-            reason = f"its import took longer than {_IMPORT_SECONDS:g} s"
-            raise TargetStartError(self._codec.role, self.name, reason) from None
         self._function = function_of(self._codec, self.name, found)
 
     def _returned(self, request: Request) -> Any:

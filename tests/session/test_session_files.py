@@ -10,6 +10,7 @@ import pytest
 from pytest_mcpeval import DataFileError
 from pytest_mcpeval.cli.project import runtime_at
 from pytest_mcpeval.kinds.session.intake import read_scenarios
+from pytest_mcpeval.kinds.session.load import import_problems
 from pytest_mcpeval.kinds.session.spec import SessionSuite
 from tests.session.evaluations import ECHO, SESSION, SessionProject, scenario
 
@@ -241,3 +242,43 @@ def test_what_cannot_be_imported_is_refused_where_files_are_collected(tmp_path: 
         assert words in told
     # What does not run anything imports nothing either.
     assert [case.id for case in loaded(made).cases][-1] == "report"
+
+
+def test_an_import_that_does_not_end_is_an_error_of_the_file(tmp_path: Path) -> None:
+    def slow(**more: Any) -> dict[str, Any]:
+        return {"python": "blocks:run", "start_timeout": 0.2, **more}
+
+    used = {"use": "Sort", "python": "blocks.sorting:run", "justification": "no attached MCP covers it"}
+    made = SessionProject.at(
+        tmp_path,
+        {"description": "x", "agent": slow()},
+        {"description": "x", "agent": {"model": "python:blocks:make", "start_timeout": 0.2}},
+        scenario(ECHO, used | {"timeout": 0.2}),
+        critic=slow(),
+    )
+    blocks = made.project.write("datasets/blocks.py", "import time\n\ntime.sleep(3_600)\n")
+    suite = loaded(made)
+    found = {problem.message: problem.line for problem in import_problems(suite)}
+    late = "cannot be imported: its import took longer than 0.2 s"
+    assert list(found) == [
+        f"step python:blocks.sorting:run {late} (at {blocks}:3)",
+        # The others wait for it.
+        f"critic python:blocks:run {late}",
+        f"agent python:blocks:run {late}",
+        f"agent model python:blocks:make {late}",
+    ]
+    lines = suite.path.read_text(encoding="utf-8").splitlines()
+    keys = [lines[line - 1].strip(' ":{[') for line in found.values()]
+    assert [key.partition('"')[0] for key in keys] == ["python", "critic", "agent", "agent"]
+
+
+def test_a_start_timeout_limits_an_import(tmp_path: Path) -> None:
+    made = SessionProject.at(
+        tmp_path,
+        {"description": "x", "agent": {"command": ["x"], "start_timeout": 1}},
+        critic={"file": "x.md", "start_timeout": 1},
+    )
+    assert [problem.partition("`")[2] for problem in problems(made)] == [
+        "start_timeout` is for what is imported, and this critic is file",
+        "start_timeout` is for what is imported, and this agent is command",
+    ]

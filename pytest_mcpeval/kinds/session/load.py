@@ -34,9 +34,10 @@ from pytest_mcpeval.kinds.session.spec import REPORT_ID, SessionSpec, SessionSui
 from pytest_mcpeval.loading import Document, Problem
 from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.loading.parsed import Key
-from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.servers.modules import ImportProblem
 from pytest_mcpeval.targets.base import Codec, TargetStartError
-from pytest_mcpeval.targets.functions import function_of
+from pytest_mcpeval.targets.functions import function_of, imported_in_time
+from pytest_mcpeval.targets.threads import DaemonThreads
 
 _RESERVED = (CROSS_MCP, UNATTRIBUTED)
 
@@ -244,31 +245,32 @@ def import_problems(suite: SessionSuite) -> Iterator[Problem]:
             wanted[("agent",) if agent is settings.agent else (*at, "agent")] = agent, AGENT
         for index, step in enumerate(scenario.steps):
             python = step.written.python
-            if python is not None and (words := _problem("step", python, step.directory)):
+            seconds = step.written.timeout
+            if python is not None and (words := _problem("step", python, step.directory, seconds)):
                 yield suite.document.problem(*at, "steps", index, "python", message=words)
     for at, (model, codec) in wanted.items():
-        if words := _problem_of_way(model, codec):
+        directory, name, words = Path(model.directory), model.model or "", ""
+        if model.python is not None:
+            words = _problem(codec.role, model.python, directory, model.start_timeout, codec)
+        elif name.startswith(PYTHON):
+            target = name.removeprefix(PYTHON)
+            words = _problem(f"{codec.role} model", target, directory, model.start_timeout)
+        if words:
             yield suite.document.problem(*at, message=words)
 
 
-def _problem_of_way(model: AgentModel | CriticModel, codec: Codec) -> str:
-    if model.python is not None:
-        return _problem(codec.role, model.python, Path(model.directory), codec)
-    name = model.model or ""
-    if name.startswith(PYTHON):
-        return _problem(f"{codec.role} model", name.removeprefix(PYTHON), Path(model.directory))
-    return ""
-
-
-def _problem(role: str, target: str, directory: Path, codec: Codec | None = None) -> str:
+def _problem(role: str, target: str, directory: Path, seconds: float, codec: Codec | None = None) -> str:
     """Why it cannot be used, or an empty text. Without a codec, it is enough that it is there."""
     name = f"python:{target}"
+    threads = DaemonThreads("mcpeval-import")
     try:
-        found = imported(target, directory)
+        found = imported_in_time(target, directory, seconds, threads)
         if codec is not None:
             function_of(codec, name, found)
     except ImportProblem as error:
         return f"{role} {name} cannot be imported: {error}"
     except TargetStartError as error:
         return str(error)
+    finally:
+        threads.close()
     return ""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from pytest_mcpeval.core.fields import FileModel, FilePath, FixtureName, RelativePath, Seconds, Text, Whole
+from pytest_mcpeval.kinds.session.execution.settings import StartTimeout
 from pytest_mcpeval.loading.messages import shown, suggestion
 from pytest_mcpeval.targets.settings import Command, FunctionPath
 
@@ -36,7 +37,7 @@ class CriticModel(FileModel):
         default=".",
         description="where `python:` imports from and `command:` starts; default: that of this file",
     )
-
+    start_timeout: StartTimeout = 60.0
     public: list[Text] = Field(
         default=[], description="variables whose values may be shown; all others are secrets"
     )
@@ -46,6 +47,10 @@ class CriticModel(FileModel):
         ways = [way for way in WAYS if getattr(self, way) is not None]
         if len(ways) > 1:
             raise ValueError(f"needs one of {', '.join(WAYS)}, and has {' and '.join(ways)}")
+        if "start_timeout" in self.model_fields_set and not (
+            self.python or (self.model or "").startswith("python:")
+        ):
+            raise ValueError(f"`start_timeout` is for what is imported, and this critic is {self.way}")
         return self
 
     @property

@@ -21,6 +21,10 @@ McpToolName = Annotated[
     StringConstraints(pattern=rf"^{MCP_PREFIX}.+?__.+$"),
     Field(description="mcp__<server>__<tool>"),
 ]
+StartTimeout = Annotated[
+    Seconds, Field(description="seconds that the import of a `python:` module may take", exclude=True)
+]
+"""Not part of digests: it does not change what a scenario does."""
 Rule = dict[str, Any]
 """A check as written; the check registry parses it."""
 
@@ -105,7 +109,7 @@ class AgentModel(FileModel):
     directory: Annotated[FilePath, RelativePath()] = Field(
         ".", description="where `python:` imports from and `command:` starts; default: that of this file"
     )
-
+    start_timeout: StartTimeout = 60.0
     public: list[Text] = Field([], description="variables whose values may be shown; all others are secrets")
 
     @model_validator(mode="before")
@@ -129,4 +133,8 @@ class AgentModel(FileModel):
             raise ValueError(f"`env` is the environment of a `command`, and this agent is {ways[0]}")
         if self.instructions and self.model is None:
             raise ValueError(f"`instructions` are for a `model`, and this agent is {ways[0]}")
+        if "start_timeout" in self.model_fields_set and not (
+            self.python or (self.model or "").startswith("python:")
+        ):
+            raise ValueError(f"`start_timeout` is for what is imported, and this agent is {ways[0]}")
         return self
