@@ -77,7 +77,7 @@ EDITS: dict[str, tuple[Edit, str]] = {
     ),
     "a lower metric": (
         lambda found: found["recall_at"].update({"5": 0.1}),
-        "recall_at_5 is 0.1, and its cases have 0.9",
+        "recall_at_5 is 0.1, but its cases have 0.9",
     ),
     "a metric is gone": (lambda found: found.pop("mrr"), "mrr is missing: its cases have 0.8"),
     "a lower rank": (lambda found: found["cases"]["q0"]["ranks"].clear(), "hit_at_1 is 0.8333333333333334"),
@@ -91,12 +91,12 @@ EDITS: dict[str, tuple[Edit, str]] = {
     ),
     "a rank of another tool": (
         lambda found: found["cases"]["q0"]["ranks"].update({tool("two"): 5}),
-        f"q0: '{tool('two')}' has a rank, and is no relevant tool of the query",
+        f"q0: '{tool('two')}' has a rank, but is not a relevant tool of the query",
     ),
     "no share": (lambda found: found.update(map=1.5), "map"),
     "an unknown tolerance": (
         lambda found: found.update(tolerance={"recall_at_6": 0.1}),
-        "'recall_at_6' is no metric",
+        "'recall_at_6' is not a metric",
     ),
     "a tolerance that is no share": (lambda found: found.update(tolerance={"mrr": 5}), "tolerance"),
 }

@@ -255,7 +255,7 @@ def test_a_query_with_the_one_word_name_of_its_tool_is_a_warning_and_a_setting_d
     )
     assert suite(write(f"named_tools: allow\n{one_word}")).warnings == ()
     assert problems(write(f"named_tools: error\n{one_word}"))[0][1].startswith(
-        'query: contains the name of its relevant tool "log", which gives it away: put it otherwise, or set'
+        'query: contains the name of its relevant tool "log", which gives it away: rephrase the query, or set'
     )
     two_words = one_word.replace("to my landlord", "a send-mail to my landlord")
     (warning,) = suite(write(f"named_tools: warn\n{two_words}")).warnings
@@ -296,7 +296,10 @@ def test_every_way_to_say_what_is_expected(write: Write, expect: str) -> None:
         ("expect: hit@0", 'expect: expected a number such as 10, or hit@10, found "hit@0"'),
         ("expect: 11", "expect: expected at most 10, which is the `depth`, found 11"),
         ("depth: 0", "depth: expected a number of at least 1, found 0"),
-        ("gates: {tolerance: {recal_at_5: 0.1}}", '"recal_at_5" is no metric (did you mean "recall_at_5"?)'),
+        (
+            "gates: {tolerance: {recal_at_5: 0.1}}",
+            '"recal_at_5" is not a metric (did you mean "recall_at_5"?)',
+        ),
         ("gates: {floors: {mrr: 2}}", "gates.floors.mrr: expected a number of at most 1, found 2"),
         ("gates: {max_lost: -1}", "gates.max_lost: expected"),
         (
@@ -308,17 +311,17 @@ def test_every_way_to_say_what_is_expected(write: Write, expect: str) -> None:
         ("gates: {pinned: {q-history: 12}}", "expected at most 10, which is the `depth`, found 12"),
         (
             "gates: {floors: {recall_at_5: 0.5}}\ndepth: 3",
-            "gates.floors.recall_at_5: recall_at_5 looks further",
+            "gates.floors.recall_at_5: recall_at_5 needs more",
         ),
-        ("gates: {tolerance: {ndcg_at_10: 0.1}}\ndepth: 3", "say `depth: 10` or more, or watch another"),
+        ("gates: {tolerance: {ndcg_at_10: 0.1}}\ndepth: 3", "set `depth: 10` or more, or use another"),
         ("gates: {significance: {hit_at_5: 0.1}}\ndepth: 3", "such as recall_at_3"),
         (
             "gates: {lost_by: recall_at_3}\ndepth: 1",
-            "gates.lost_by: recall_at_3 looks further than the `depth`",
+            "gates.lost_by: recall_at_3 needs more results than the `depth`",
         ),
         ("retriever: bm52", 'found "bm52" (did you mean "bm25"?)'),
         ("retriever: {bm25: {fields: [name]}}", "retriever.bm25.fields"),
-        ("retriever: {bm25: {fields: {tool: 0}}}", "no field of a tool is read"),
+        ("retriever: {bm25: {fields: {tool: 0}}}", "no field of the tools is read"),
         ("retriever: {bm25: , tfidf: }", "needs exactly one of bm25, tfidf, python"),
         ("retriever: {python: search}", 'expected a function, such as pkg.mod:function, found "search"'),
         ("retriever: {fixture: my-search}", '"my-search" is not the name of a fixture'),
@@ -332,10 +335,10 @@ def test_every_way_to_say_what_is_expected(write: Write, expect: str) -> None:
         ("retriever: {mcp: {server: proxy, tool: t}}", 'retriever.mcp: missing required key "result"'),
         (
             "retriever: {mcp: {server: proxy, tool: t, result: $, arguments: {q: x}}}",
-            "`arguments` do not hold {query}",
+            "`arguments` do not contain {query}",
         ),
         ("retriever: {mcp: {server: proxy, tool: t, result: tools}}", "should begin with $"),
-        ("retriever: {http: {url: 'http://x/?q=', result: $}}", "`url` does not hold {query}"),
+        ("retriever: {http: {url: 'http://x/?q=', result: $}}", "`url` does not contain {query}"),
         ("retriever: {http: {url: 'x/{query}', result: $}}", "retriever.http.url: expected"),
         (
             "retriever: {http: {url: 'http://x/{query}', result: $, tool_id: '{a'}}",

@@ -158,7 +158,7 @@ class TestSignFlip:
     def test_too_few_differing_queries_are_called_that(self) -> None:
         gate = judged([0] * 4 + [1] * 96, [1] * 100)["recall_at_5_sign_flip"]
         assert gate.verdict == "passed"
-        few = "4 queries differ, and a fall can only be told from chance when at least 5 do"
+        few = "4 queries differ, and at least 5 must differ to show that a fall is not chance"
         assert few in gate.message
         assert "1 query differs" in judged([0, 1], [1, 1])["recall_at_5_sign_flip"].message
 

@@ -296,4 +296,4 @@ def test_scores_that_are_no_numbers_are_told_as_those_of_functions_are(make: Mak
     found = ask(make(), "nan", 5, {"git:log", "git:diff", "git:show"})
     assert found.error is None
     assert found.ranked == ["git:log", "git:diff", "git:show"]
-    assert found.problems == ("the score is no finite number at rank 1, 2",)
+    assert found.problems == ("the score is not a finite number at rank 1, 2",)

@@ -246,9 +246,9 @@ def test_weights_may_be_fractions(way: Any) -> None:
 
 
 WRONG: dict[str, dict[str, float]] = {
-    "'tools' is no field of a tool (did you mean 'tool'?)": {"tools": 1},
-    "no field of a tool is read": {"tool": 0},
-    "no field of a tool is read: give": {},
+    "'tools' is not a field of a tool (did you mean 'tool'?)": {"tools": 1},
+    "no field of the tools is read": {"tool": 0},
+    "no field of the tools is read: give": {},
     "expected a weight from 0 to 100, found -1": {"tool": -1},
     "expected a weight from 0 to 100, found": {"tool": float("nan")},
     "expected 0 or a weight of 0.01 at least": {"tool": 0.001},

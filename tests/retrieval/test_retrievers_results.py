@@ -56,7 +56,7 @@ def test_more_than_was_asked_for_is_cut_and_told() -> None:
     found = ask(Fixed("git:log", "git:diff", "mail:send"), "q", 2, CORPUS)
     assert found.ranked == ["git:log", "git:diff"]
     assert found.returned == 3
-    assert found.problems == ("returned 3 tools, asked for 2: the rest does not count",)
+    assert found.problems == ("returned 3 tools, asked for 2: the rest is ignored",)
 
 
 def test_nothing_found_is_told() -> None:
@@ -88,7 +88,7 @@ def test_many_foreign_tools_are_counted_and_their_names_shortened() -> None:
 def test_a_score_that_is_no_finite_number_is_left_out_and_told(score: float) -> None:
     found = ask(Fixed(Hit("git:log", 2.0), Hit("git:diff", score)), "q", 5, CORPUS)
     assert [hit.score for hit in found.hits] == [2.0, None]
-    assert found.problems == ("the score is no finite number at rank 2",)
+    assert found.problems == ("the score is not a finite number at rank 2",)
 
 
 def test_a_failed_search_is_in_the_result() -> None:

@@ -363,7 +363,7 @@ def test_a_shallow_search_has_no_deep_metrics(tmp_path: Path) -> None:
     assert "Recall@5" not in made.run("-q").line_with("mcpeval: ")
     content["tolerance"] = {"recall_at_5": 0.1}
     made.baseline.write_text(json.dumps(content))
-    assert "tolerance.recall_at_5: recall_at_5 looks further than the `depth` of 3" in made.run().out
+    assert "tolerance.recall_at_5: recall_at_5 needs more results than the `depth` of 3" in made.run().out
 
 
 def test_a_search_that_skips_fails_its_query(tmp_path: Path) -> None:

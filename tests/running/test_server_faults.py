@@ -200,7 +200,7 @@ def test_a_server_whose_list_has_no_end_cannot_be_asked(faults: Run) -> None:
     (found,) = faults.report()["suites"]["datasets/endless.json"]["cases"]
     assert found["outcome"] == "error"
     words = (
-        "the server does not tell its tools: the server's list of tools has no end: the cursor '1' came twice"
+        "the server cannot list its tools: the server's list of tools has no end: the cursor '1' came twice"
     )
     assert words in found["message"]
 

@@ -144,4 +144,4 @@ def test_after_the_server_ended_the_rest_of_a_stateful_suite_is_in_error(project
     run = project.run("datasets/c.json", "--mcpeval-report", "report")
     (suite,) = run.report()["suites"].values()
     assert [found["outcome"] for found in suite["cases"]] == ["passed", "failed", "error", "error"]
-    assert "connection to server 'tiny' ended in a case before this one" in run.out
+    assert "connection to server 'tiny' ended in an earlier case" in run.out

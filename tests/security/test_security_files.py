@@ -157,17 +157,17 @@ def test_kinds_of_documents_are_told_apart() -> None:
             {"label: malicious": "label: benign"},
             (
                 8,
-                'category: "tool_poisoning" is an attack, and the label is benign: a harmless entry '
+                'category: "tool_poisoning" is an attack, but the label is benign: a harmless entry '
                 "that looks like one has the category hard_negative and `resembles: tool_poisoning`",
             ),
         ),
         (
             {"category: tool_poisoning": "category: benign"},
-            (8, 'category: "benign" is for benign entries, and the label is malicious'),
+            (8, 'category: "benign" is for benign entries, but the label is malicious'),
         ),
         (
             {"language: en": "resembles: x"},
-            (27, "resembles: is said of entries of the category hard_negative"),
+            (27, "resembles: is for entries of the category hard_negative"),
         ),
         (
             {"language: en": "langauge: en"},
@@ -260,8 +260,8 @@ def test_recall_is_not_asked_for_where_it_is_not_measured(write: Write, tmp_path
 
 def test_an_attack_that_no_hard_negative_resembles_is_a_warning(write: Write) -> None:
     warning, other = suite(write({"hn_tool_poisoning_1": "hn_other_1"})).warnings
-    assert warning.startswith("no hard negative resembles tool_poisoning: a detector that flags all")
-    assert other.startswith('"hn_other_1" resembles "other", and no malicious entry has that category')
+    assert warning.startswith("no hard negative resembles tool_poisoning: false alarms on texts that look")
+    assert other.startswith('"hn_other_1" resembles "other", but no malicious entry has that category')
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_settings_that_do_not_fit_the_corpus(write: Write, settings: dict[str, A
         ("heuristic", "expected heuristics, python:pkg.mod:function, fixture:name, command:… or a mapping"),
         ("http", "`http` needs options: write a mapping, such as `detector: {http: …}`"),
         ({"python": "x"}, 'expected a function, such as pkg.mod:function, found "x"'),
-        ({"heuristics": {"without": ["hidden"]}}, 'is no rule (did you mean "hidden_unicode"?)'),
+        ({"heuristics": {"without": ["hidden"]}}, 'is not a rule (did you mean "hidden_unicode"?)'),
         ({"python": "a:b", "fixture": "c"}, "needs exactly one of heuristics, verdicts, python"),
         ({"mcp": {"server": "s", "tool": "t", "arguments": {"x": 1}}}, "so every request is the same"),
         (
@@ -356,7 +356,7 @@ def test_recorded_verdicts_stand_in_for_a_detector(write: Write, tmp_path: Path)
     [
         (lambda d: d["entries"].pop(), "no verdict for 1 of 3 entries of attacks.yaml: bn_1"),
         (lambda d: d["entries"].append(d["entries"][0]), 'duplicate id "tp_1": first used on line'),
-        (lambda d: d["entries"][0].update(id="x"), '"x" is no entry of attacks.yaml'),
+        (lambda d: d["entries"][0].update(id="x"), '"x" is not an entry of attacks.yaml'),
         (lambda d: d["entries"][1].update(verdicts=[]), '"hn_tool_poisoning_1" has no verdict of "scan"'),
         (lambda d: d.update(detectors=["sacn"]), 'there are no verdicts of "scan" (did you mean "sacn"?)'),
         (lambda d: d["entries"][0]["verdicts"][0].pop("flagged"), 'missing required key "flagged"'),
@@ -403,6 +403,6 @@ def test_spaces_the_order_of_peers_and_empty_lists_make_no_difference(write: Wri
 def test_a_misspelt_attack_that_is_resembled_is_warned_of(write: Write) -> None:
     path = write({"id: hn_tool_poisoning_1": "id: hn_tool_poisonning_1"})
     warned = " ".join(suite(path).warnings)
-    assert '"hn_tool_poisonning_1" resembles "tool_poisonning", and no malicious entry has that' in warned
+    assert '"hn_tool_poisonning_1" resembles "tool_poisonning", but no malicious entry has that' in warned
     assert 'did you mean "tool_poisoning"?' in warned
     assert "resembles" not in " ".join(suite(write()).warnings)

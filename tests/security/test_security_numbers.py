@@ -245,10 +245,10 @@ def test_so_many_changed_verdicts_of_one_run_are_no_chance(missed: int, verdict:
     old = OldVerdicts({row.entry: float(row.malicious) for row in found})
     gate = judged(found, baseline=old)["d-max_newly_missed"]
     assert (gate.verdict, gate.value, gate.limit) == (verdict, missed, None)
-    hint = "; for a detector that always answers alike, set `max_newly_missed: 0`"
+    hint = "; for a detector that always gives the same answer, set `max_newly_missed: 0`"
     assert gate.message == (
         f"newly missed {missed}: {', '.join(f'fn{number}' for number in range(missed))}; newly found 0; "
-        f"{missed} or more change so by chance in {'3.1' if missed == 5 else '1.6'} of 100 runs (exact "
+        f"{missed} or more change like this by chance in {'3.1' if missed == 5 else '1.6'} of 100 runs (exact "
         f"permutation test), and below 2.5 of 100 the gate fails{hint if verdict == 'passed' else ''}"
     )
     assert judged(found, baseline=old, max_newly_missed=0)["d-max_newly_missed"].verdict == "failed"
@@ -259,7 +259,7 @@ def test_of_several_runs_one_entry_that_changed_in_all_is_no_chance_and_shaky_on
     old = OldVerdicts({row.entry: float(row.malicious) for row in one}, 5)
     gate = judged(one, baseline=old)["d-max_newly_missed"]
     assert gate.verdict == "failed"
-    assert "1 or more change so by chance in 4 of 1,000 runs" in gate.message
+    assert "1 or more change like this by chance in 4 of 1,000 runs" in gate.message
     shaky = [replace(row, flagged=0.4) for row in one]
     same = judged(shaky, baseline=OldVerdicts({row.entry: 0.6 for row in one}, 5), fpr_ceiling=None)
     assert {gate.verdict for gate in same.values()} == {"passed", "not_set"}
@@ -318,6 +318,8 @@ def test_a_gate_that_no_change_could_fail_is_not_set(entries: int, runs: int, ve
     baseline = OldVerdicts({"new": 0.0, **dict.fromkeys(names, 1.0)}, runs)
     found = judged([*missed, never_found, *rows(tn=20)], baseline=baseline)["d-max_newly_missed"]
     assert found.verdict == verdict
-    too_few = "the baseline is right on 5 of 6 entries, too few to tell any change from chance: set `max_new"
+    too_few = (
+        "the baseline is right on 5 of 6 entries, too few to distinguish a change from chance: set `max_new"
+    )
     assert (too_few in found.message) == (verdict == "not_set")
     assert f"newly missed {entries}: {', '.join(names)}" in found.message

@@ -78,7 +78,7 @@ def test_recorded_verdicts_are_given_nothing_and_all_their_runs_are_used(
     assert main(["selftest", str(tmp_path / CORPUS), "--rootdir", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "? an unchanged detector gives the same verdicts: 1 of 20 entries differ" in out
-    assert "its verdicts are recorded, so that it is given nothing" in out
+    assert "its verdicts are recorded, so it gets nothing" in out
 
 
 def test_the_command_asks_detectors_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Committed numbers of a golden set: ours with the ranks of every query, or the metrics of the set alone."""
+"""The baseline of a golden set: our format with the ranks of every query, or only the metrics of the set."""
 
 from __future__ import annotations
 
@@ -45,16 +45,18 @@ Ranks = Mapping[str, Mapping[str, int]]
 _READ_ONLY = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
 _NEAR = 0.85
-"""How like one of our keys another must be to be that key, misspelt."""
+"""Minimum similarity of an unknown key to one of ours to count as misspelt."""
 
 RATES_OF_DETECTORS = ("precision", "recall", "f1", "fpr")
-"""Metrics of the security kind, whose tolerances the same file may hold."""
+"""Metrics of the security kind, whose tolerances may be in the same file."""
 
 
 def _metric(name: str) -> str:
     known = (*METRICS, *RATES_OF_DETECTORS)
     if name not in known:
-        raise ValueError(f"{shown(name)} is no metric{suggestion(name, known)}: expected {choice(METRICS)}")
+        raise ValueError(
+            f"{shown(name)} is not a metric{suggestion(name, known)}: expected {choice(METRICS)}"
+        )
     return name
 
 
@@ -76,7 +78,7 @@ class _Metrics(BaseModel):
 
 
 class FlatBaselineModel(_Metrics):
-    """A baseline that holds the metrics of the set alone. What it says of other kinds is left alone."""
+    """A baseline with only the metrics of the set. Keys of other kinds are ignored."""
 
 
 class _Case(BaselineCase):
@@ -114,7 +116,7 @@ class Committed:
 
 
 def digests(golden: GoldenData, depth: int) -> dict[str, str]:
-    """Digests of everything a baseline is made from, by a word for people."""
+    """Return digests of everything a baseline is made from, by readable name."""
     return {
         "golden set": golden.digest,
         "corpus": golden.corpus.digest,
@@ -123,10 +125,10 @@ def digests(golden: GoldenData, depth: int) -> dict[str, str]:
 
 
 def read(suite: RetrievalSuite) -> Committed | None:
-    """The committed baseline of a suite; None when there is none yet.
+    """Return the committed baseline of a suite; None if there is none yet.
 
     Raises:
-        DataFileError: The file is no baseline of a golden set.
+        DataFileError: The file is not a baseline of a golden set.
     """
     path = suite.settings.baseline
     if path is None or not Path(path).is_file():
@@ -149,7 +151,10 @@ def _flat(document: Document, suite: RetrievalSuite) -> Committed:
 
 
 def _problems_of_keys(document: Document, suite: RetrievalSuite) -> Iterator[Problem]:
-    """Keys that are nearly one of ours, and tolerances of what has no value; other keys are foreign."""
+    """Yield problems of keys that are nearly one of ours, and of tolerances for unknown metrics.
+
+    Ignore other keys.
+    """
     known = list(_Metrics.model_fields)
     for key in document.data:
         near = [name for name in known if key not in known and likeness(str(key), name) >= _NEAR]
@@ -165,7 +170,7 @@ def _problems_of_keys(document: Document, suite: RetrievalSuite) -> Iterator[Pro
 
 
 def _problems_of_origin(document: Document, suite: RetrievalSuite) -> Iterator[Problem]:
-    """What a file says it was made from, and was not: then its metrics are those of something else."""
+    """Yield differences between what the baseline was made from and the current files."""
     golden, data = suite.golden, document.data
     wanted = {
         "corpus_version": ("corpus", golden.corpus.version, data.get("corpus_version")),
@@ -175,7 +180,9 @@ def _problems_of_origin(document: Document, suite: RetrievalSuite) -> Iterator[P
     }
     command = bless_command(suite.key, suite.settings.baseline)
     if "definition" in data and "cases" in data:
-        message = f"has `cases`, and no `kind: baseline`: put that back, or write it anew with {command}"
+        message = (
+            f"has `cases` but no `kind: baseline`: restore that key, or write the file again with {command}"
+        )
         yield document.problem(message=message)
     for key, (part, here, found) in wanted.items():
         same = found == here or (isinstance(found, int) and str(found) == here)
@@ -188,7 +195,7 @@ def _known(model: _Metrics) -> dict[str, float]:
 
 
 def _tolerance(given: Mapping[str, float]) -> dict[str, float]:
-    """The tolerances of our metrics: one file may hold those of other kinds as well."""
+    """Return the tolerances of our metrics; the file may have those of other kinds too."""
     return {name: value for name, value in given.items() if name in METRICS}
 
 
@@ -210,7 +217,7 @@ def _own(document: Document, suite: RetrievalSuite) -> Committed:
     problems = list(_problems_of_ranks(document, model, suite))
     if problems:
         raise DataFileError(problems)
-    # A query with fewer runs than others counts alike in the rest.
+    # A query with fewer runs than others counts equally in the remaining ones.
     count = max((len(case.runs) for case in model.cases.values()), default=1)
     runs = [
         {query: case.runs[run % len(case.runs)] for query, case in model.cases.items()}
@@ -233,7 +240,7 @@ def _own(document: Document, suite: RetrievalSuite) -> Committed:
 def _problems_of_ranks(
     document: Document, model: RetrievalBaselineModel, suite: RetrievalSuite
 ) -> Iterator[Problem]:
-    """What its cases are not, though it was made from these very queries: somebody edited it."""
+    """Yield problems of ranks that cannot come from these queries: somebody edited the file."""
     hint = f"bless it again with {bless_command(suite.key, suite.settings.baseline)}"
     yield from differing_cases(document, model.cases, suite.golden.by_id, hint)
     for query in [query for query in model.cases if query in suite.golden.by_id]:
@@ -247,7 +254,7 @@ def _problems_of_ranks(
 def _rank_problem(ranks: Mapping[str, int], labels: Mapping[str, int], depth: int) -> str:
     irrelevant = next((tool for tool in ranks if not labels.get(tool)), None)
     if irrelevant is not None:
-        return f"{shown(irrelevant)} has a rank, and is no relevant tool of the query"
+        return f"{shown(irrelevant)} has a rank, but is not a relevant tool of the query"
     if len(set(ranks.values())) < len(ranks):
         return "two tools have the same rank"
     deep = max(ranks.values(), default=0)
@@ -257,21 +264,21 @@ def _rank_problem(ranks: Mapping[str, int], labels: Mapping[str, int], depth: in
 def _problems_of_metrics(
     document: Document, committed: Mapping[str, float], found: Mapping[str, float]
 ) -> Iterator[Problem]:
-    """The metrics of the set that are not those of its cases."""
+    """Yield metrics that do not follow from the ranks in the file."""
     for metric, value in found.items():
         group, _, cutoff = metric.rpartition("_")
         at = (group, cutoff) if group in document.data else (metric,)
         if metric not in committed:
             yield document.problem(*at, message=f"{metric} is missing: its cases have {value!r}")
         elif not abs(committed[metric] - value) <= SLACK:
-            message = f"{metric} is {committed[metric]!r}, and its cases have {value!r}"
-            yield document.problem(*at, message=f"{message}: undo the edit, or bless anew")
+            message = f"{metric} is {committed[metric]!r}, but its cases have {value!r}"
+            yield document.problem(*at, message=f"{message}: undo the edit, or bless again")
 
 
 def content(suite: RetrievalSuite, samples: Iterable[Sample], means: Mapping[str, float]) -> dict[str, Any]:
-    """What a new baseline holds: the metrics of the set, and the ranks of every query.
+    """Return the content of a new baseline: the metrics of the set, and the ranks of every query.
 
-    A metric that looks further than the depth is None.
+    A metric that needs more results than the depth is None.
     """
     by_id = {sample.id: sample for sample in samples}
     return {

@@ -45,7 +45,7 @@ class Corpus:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], version: str = "") -> Corpus:
-        """A corpus of rows as a corpus file has them."""
+        """Return a corpus made from rows of the form of a corpus file."""
         tools = (
             CorpusTool(row["tool_id"], row["server"], row["tool"], row["description"], row.get("schema"))
             for row in rows

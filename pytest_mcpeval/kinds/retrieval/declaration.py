@@ -1,4 +1,4 @@
-"""How golden sets look, and the files they read."""
+"""How golden sets, and the files they read, are detected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_mcpeval.kinds.retrieval.definitions import METRICS, cutoff_of, defau
 
 
 class RetrievalDeclaration(KindDeclaration):
-    """Golden sets: queries, each with the tools that a search ought to find."""
+    """Golden sets: queries, each with the tools that a search should find."""
 
     name = "retrieval"
     file_description = "a `queries:` list (retrieval)"
@@ -45,7 +45,7 @@ class RetrievalDeclaration(KindDeclaration):
         return {metric: found / len(relevant), "mrr": 1 / first if first else 0.0} if relevant else {}
 
     def options(self, command_line: CommandLine) -> Mapping[str, Any]:
-        """The settings that options say."""
+        """Return the settings given by command line options."""
         text = command_line.value("mcpeval_retriever")
         if text is None:
             return {}

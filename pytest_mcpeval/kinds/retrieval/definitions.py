@@ -1,4 +1,4 @@
-"""What the retrieval metrics are called and how they are defined, as data. Imports nothing heavy.
+"""Names and definitions of the retrieval metrics, as data. Imports nothing heavy.
 
 One name serves a metric at both levels: ``mrr`` of one query is its reciprocal rank, ``map`` its average
 precision; of a set, each is the mean over its queries.
@@ -29,33 +29,33 @@ _GROUPS = ("recall_at", "hit_at")
 
 
 def cutoff_of(metric: str) -> int:
-    """The rank up to which a metric looks; 1 for those that take the ranked list as long as it is."""
+    """Return the number of results that a metric needs; 1 for those that use the whole list."""
     last = metric.rpartition("_")[2]
     return int(last) if last.isdigit() else 1
 
 
 def metrics_within(depth: int) -> tuple[str, ...]:
-    """The metrics that mean what they are called when so many results were asked for."""
+    """Return the metrics that have a value if this many results were asked for."""
     return tuple(metric for metric in METRICS if cutoff_of(metric) <= depth)
 
 
 def beyond_depth(metric: str, depth: int) -> str:
-    """Why a metric cannot be watched, and what to do."""
+    """Return why a gate cannot use a metric, and what to do."""
     return (
-        f"{metric} looks further than the `depth` of {depth}: say `depth: {cutoff_of(metric)}` or more, or "
-        f"watch another metric, such as {default_metric(depth)}"
+        f"{metric} needs more results than the `depth` of {depth}: set `depth: {cutoff_of(metric)}` or more, "
+        f"or use another metric, such as {default_metric(depth)}"
     )
 
 
 def default_metric(depth: int) -> str:
-    """What gates watch where no setting names a metric: Recall@5, or of the deepest cutoff in reach."""
+    """Return the default metric of gates: Recall@5, or Recall at the highest cutoff within the depth."""
     return f"recall_at_{max(k for k in CUTOFFS if k <= min(depth, 5))}"
 
 
 def definition(depth: int) -> dict[str, Any]:
-    """The definitions behind the numbers, as plain data: what a baseline's digest of them is made from.
+    """Return the definitions of the metrics as plain data, of which a baseline has a digest.
 
-    ``depth`` is how many results a query was asked for: AP and MRR are taken over that many.
+    ``depth`` is the number of results per query: AP and MRR are computed over that many.
     """
     return {
         "relevant": "relevance >= 1",

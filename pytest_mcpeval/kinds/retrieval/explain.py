@@ -1,4 +1,4 @@
-"""The text a person reads under a query that missed: the ranked list with its labels, old and new rank."""
+"""The report text about a query that missed: the ranked list with labels, old and new rank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABELS = {2: "relevant (2)", 1: "relevant (1)", 0: "judged irrelevant"}
 
 
 def explain(suite: RetrievalSuite, case: Case[GoldenQuery], sample: Sample) -> str:
-    """Query, ranked list, what was not found, and the place in the file, safe for a terminal."""
+    """Return query, ranked list, missing tools and the place in the file, safe for a terminal."""
     parts = [sample.message, *_lines(sample), *suite.place_of(case)]
     return visible("\n".join(parts))
 

@@ -1,4 +1,4 @@
-"""What the gates of a retrieval set are judged on: settings, scores, and those of a baseline. Pure."""
+"""The input of the gates of a retrieval set: settings, scores, and those of a baseline. Pure."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 DEFAULT_LOST_BY = "recall_at_5"
 DEFAULT_SHARE = 0.05
-"""How far a metric may fall, unless something else is said."""
+"""How far a metric may fall by default."""
 
 DEFAULT_TOLERANCE: Mapping[str, float] = {DEFAULT_LOST_BY: DEFAULT_SHARE}
 
 FALL_LEVEL = 0.04
-"""A fall of a metric is no chance when one as large happens less often than this."""
+"""A fall of a metric fails if one as large happens by chance less often than this."""
 
 LOST_LEVEL = 0.01
-"""So many lost queries are no chance when as many are lost less often than this. The two levels add up to
-0.05: the default gates together fail for nothing in at most 5 of 100 runs."""
+"""Lost queries fail if as many are lost by chance less often than this.  The two levels add up to
+0.05: if nothing changed, the default gates together fail in at most 5 of 100 runs."""
 
 DEFAULT_SIGNIFICANCE: Mapping[str, float] = {DEFAULT_LOST_BY: FALL_LEVEL}
 
@@ -41,7 +41,7 @@ class GateSettings:
     ``tolerance`` is the fall allowed per metric, absolute; None takes the baseline's own, or
     ``default_tolerance``. ``significance`` is the p below which the sign-flip test of a metric fails.
     ``max_lost`` is how many queries may be lost by ``lost_by`` since the baseline, None for no such gate;
-    ``chance`` fails when more are lost than the tolerance amounts to, and more than chance explains.
+    ``chance`` fails if more are lost than the tolerance allows and than chance explains.
     ``pinned`` maps query id to the k within which it must find a relevant tool; ``floors`` maps metric to its
     lowest value. ``off`` maps gates that are turned off on purpose to the setting that says so.
     """
@@ -56,27 +56,27 @@ class GateSettings:
     off: Mapping[str, str] = field(default_factory=dict)
 
     def without(self, queries: AbstractSet[str]) -> GateSettings:
-        """The gates of a set from which queries were set aside: these are pinned no more."""
+        """Return the gates without the pins of some queries."""
         return replace(self, pinned={query: k for query, k in self.pinned.items() if query not in queries})
 
     def tolerances(self, baseline: BaselineScores | None) -> Mapping[str, float]:
-        """The tolerances in force: those said here, else the baseline's, else the default."""
+        """Return the tolerances that apply: those given here, else the baseline's, else the default."""
         if self.tolerance is not None:
             return self.tolerance
         return (baseline.tolerance if baseline is not None else None) or self.default_tolerance
 
 
 NAMED_TIES = 3
-"""Ties are the rule: a message names these, and counts them all."""
+"""A message names this many ties, since most queries are tied, and counts them all."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The queries of a set by what became of their value of one metric since the baseline.
+    """The change of every query's value of one metric since the baseline.
 
-    ``values`` maps each query to its values in the runs of the baseline and in the new runs. ``new`` are
-    queries the baseline does not have, which are not compared. A query the baseline has and the run has not
-    counts with its worst value, 0.
+    ``values`` maps each query to its values in the runs of the baseline and in the new runs. ``new``
+    are queries the baseline does not have, which are not compared. A query that is in the baseline
+    but not in the run counts as 0.
     """
 
     metric: str
@@ -85,9 +85,9 @@ class Comparison:
 
     @property
     def differences(self) -> list[float]:
-        """New − old of every query, both means of equally many runs: of the first ones of the longer series.
-
-        The means of one run and of five do not differ symmetrically by chance, which a sign-flip test needs.
+        """New − old of every query, both means over the same number of runs (the first ones of the
+        longer series).  The means of one run and of five do not differ symmetrically by chance, which
+        a sign-flip test requires.
         """
         pairs = ((old, new, min(len(old), len(new))) for old, new in self.values.values())
         return [fmean(new[:runs]) - fmean(old[:runs]) for old, new, runs in pairs]
@@ -113,7 +113,7 @@ class Comparison:
         return falls_test(self.values.values())
 
     def words(self) -> str:
-        """Lost, won and tied queries, counted and named, for a message."""
+        """Lost, won and tied queries for a message: their number and names."""
         parts = [_named("lost", self.lost), _named("won", self.won), _named("tied", self.tied, NAMED_TIES)]
         if self.new:
             parts.append(_named("not in the baseline", self.new))
@@ -146,11 +146,11 @@ def compare(
 
 @dataclass(frozen=True)
 class BaselineScores:
-    """What a committed baseline says of a set.
+    """The scores of a committed baseline.
 
-    ``metrics`` are those of the set, by name. ``scores`` hold those of every query in every run, and are None
-    for a baseline that holds the metrics of the set alone. ``digests`` are of what it was made from, by a
-    word for people (``corpus``, ``golden set``, ``metric definitions``).
+    ``metrics`` are those of the set, by name. ``scores`` are those of every query in every run, or
+    None for a baseline with only the metrics of the set. ``digests`` are those of what it was made
+    from, by readable name (``corpus``, ``golden set``, ``metric definitions``).
     """
 
     metrics: Mapping[str, float]
@@ -164,7 +164,7 @@ class BaselineScores:
         return cls(scores.means(), scores, digests=digests or {})
 
     def without(self, aside: AbstractSet[str]) -> BaselineScores:
-        """The baseline of the other queries; without values of single queries, it knows nothing of those."""
+        """Return the baseline without some queries; one without values of single queries is unchanged."""
         if not aside:
             return self
         if self.scores is None:
@@ -181,10 +181,9 @@ class BaselineScores:
 
 @dataclass(frozen=True)
 class GateInput:
-    """Everything the gates of a set are judged on.
-
-    ``scores`` hold every query of the set: one without an answer is scored as if nothing was returned.
-    ``digests`` are of what it was made from, as in a baseline. ``bless_command`` writes a new baseline.
+    """Everything that the gates of a set are judged on.  ``scores`` has every query of the set; a
+    query without an answer counts as if nothing was returned. ``digests`` are those of what it was
+    made from, as in a baseline. ``bless_command`` writes a new baseline.
     """
 
     suite: str
@@ -205,7 +204,10 @@ class GateInput:
         return self.settings.tolerances(self.baseline)
 
     def comparison(self, metric: str) -> Comparison | None:
-        """What became of every query; None without per-query values of this metric in the baseline."""
+        """Return the change of every query.
+
+        None if the baseline has no values of single queries for this metric.
+        """
         if metric not in self._comparisons:
             old = None if self.baseline is None else self.baseline.by_run(metric)
             found = None if old is None else compare(metric, self.scores.by_run(metric), old)
@@ -218,7 +220,7 @@ class GateInput:
 
 
 def gate_settings(suite: RetrievalSuite) -> GateSettings:
-    """The gates of a suite, as its settings and its pinned queries say."""
+    """Return the gates of a suite from its settings and its pinned queries."""
     gates: GatesModel = suite.settings.gates
     watched, given = default_metric(suite.settings.depth), gates.model_fields_set
     significance = gates.significance if "significance" in given else {watched: FALL_LEVEL}
@@ -239,7 +241,7 @@ def _limits(found: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _off(gates: GatesModel, watched: str) -> Iterator[tuple[str, str]]:
-    """The gates that are turned off on purpose, each with the setting that says so."""
+    """Yield the gates that are turned off on purpose, each with its setting."""
     for group, suffix in {"tolerance": "", "significance": "_sign_flip", "floors": "_floor"}.items():
         limits: Mapping[str, float | None] | None = getattr(gates, group)
         if limits == {} and group in gates.model_fields_set and group != "floors":

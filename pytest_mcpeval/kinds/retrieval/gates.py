@@ -1,12 +1,12 @@
 """The gates of a retrieval set: its scores against a baseline, against floors, and on pinned queries. Pure.
 
 1. ``<metric>``: the metric of the set has not fallen by more than a tolerance.
-2. ``<metric>_sign_flip``: the fall of its per-query values is no more than chance, by a paired test.
+2. ``<metric>_sign_flip``: chance can explain the fall of its per-query values, by a paired test.
 3. ``max_lost``: no more queries lost against the baseline than chance explains, or than a number that is set.
 4. ``pinned``: every pinned query has a relevant tool within its top k.
 5. ``<metric>_floor``: the metric of the set is at least a fixed value.
 
-The first three need a baseline; the second and third one that holds a value for every query.
+The first three need a baseline; the second and third need one with a value for every query.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _comparing(settings: GateSettings, tolerances: Mapping[str, float]) -> list[
 def judge_gates(given: GateInput, *, blessing: bool = False) -> list[GateResult]:
     """Every gate of a set. With ``blessing``, those that compare with a baseline are left out.
 
-    A gate that lacks what it compares with has the verdict ``not_set`` and says why. Without a baseline a
+    A gate without anything to compare with has the verdict ``not_set`` and says why. Without a baseline a
     gate ``baseline`` fails, unless floors are set; one made from other data is an error.
     """
     compared = [] if blessing else list(_compared(given))
@@ -126,7 +126,7 @@ def _change(value: float, old: float) -> str:
 
 
 def in_queries(share: float, count: int) -> str:
-    """A share of a set, said in queries: ``2.35 of 47 queries``."""
+    """Return a share of a set as a number of queries: ``2.35 of 47 queries``."""
     return f"{round(share * count, 2):g} of {count} {'query' if count == 1 else 'queries'}"
 
 
@@ -148,7 +148,7 @@ def _test_words(test: SignFlipTest, limit: float) -> str:
     differ = "1 query differs" if test.differing == 1 else f"{test.differing} queries differ"
     if test.lowest_p >= limit:
         needed = math.floor(-math.log2(limit)) + 1
-        return f"{differ}, and a fall can only be told from chance when at least {needed} do"
+        return f"{differ}, and at least {needed} must differ to show that a fall is not chance"
     method = "exact" if test.exact else f"{DRAWS:,} draws, seed {SEED}"
     return (
         f"a fall this large happens {by_chance(test.p)}, and fails below {100 * limit:g} of 100 "
@@ -181,7 +181,7 @@ def _max_lost(given: GateInput) -> GateResult:
             f"{100 * LOST_LEVEL:g} of 100 the gate fails"
         )
         if not has_failed:
-            parts.append(f"for a search that always answers alike, set `max_lost: {limit}`")
+            parts.append(f"for a search that always gives the same answer, set `max_lost: {limit}`")
     verdict: Literal["passed", "failed"] = "failed" if has_failed else "passed"
     message = "; ".join(parts)
     return GateResult(given.suite, MAX_LOST_GATE, verdict, message, float(lost), 0.0, float(limit))

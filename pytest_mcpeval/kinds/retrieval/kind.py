@@ -52,7 +52,7 @@ class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
     comparison_tables = staticmethod(tables.comparison_tables)
 
     def prepare(self, suite: Retrieval, case: RetrievalCase, context: RunContext) -> None:
-        """Open the retriever of the suite, and read the baseline to show old ranks beside new ones."""
+        """Open the retriever of the suite, and read the baseline to show old ranks next to new ones."""
         self._retriever(_retrieval(suite), context).open()
 
     def _retriever(self, suite: RetrievalSuite, context: RunContext) -> Target:
@@ -62,12 +62,12 @@ class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
             around = Surroundings.of(suite, context, settings.timeout)
             return make_retriever(settings.retriever, suite.golden.corpus, around)
 
-        # A fixture may have another value for every item.
+        # The value of a fixture may differ from item to item.
         is_fixture = settings.retriever.fixture is not None
         return make() if is_fixture else context.target((self.name, suite.key), make)
 
     def ask(self, suite: Retrieval, case: RetrievalCase, context: RunContext) -> SearchResult:
-        """Put the query of a case to the retriever."""
+        """Ask the retriever the query of a case."""
         golden = _retrieval(suite)
         retriever = self._retriever(golden, context)
         return ask(retriever, case.spec.text, golden.settings.depth, golden.golden.corpus.ids)
@@ -75,11 +75,11 @@ class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
     def judge(
         self, suite: Retrieval, case: RetrievalCase, answers: SearchResult, context: RunContext
     ) -> Sample:
-        """Rank the relevant tools in what was found, beside their ranks in the baseline."""
+        """Rank the relevant tools in the results, and add their ranks in the baseline."""
         try:
             committed = self._baseline(_retrieval(suite))
         except DataFileError:
-            # The gates report it; a single query has nothing to do with it.
+            # The gates report a broken baseline; it does not concern a single query.
             committed = None
         return run.judge(_retrieval(suite), case, answers, None if committed is None else committed.ranks)
 
@@ -131,7 +131,7 @@ class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
         )
 
     def decides(self, suite: Retrieval, gate: str, sample: Sample) -> bool:
-        """Every gate over the scores of all queries; pinned queries are asked for by name."""
+        """Return whether a gate decides about a query: every gate except ``pinned``."""
         return gate not in (gates.BASELINE_GATE, gates.PINNED_GATE)
 
     def compare(self, suite: Retrieval, samples: Sequence[Sample]) -> dict[str, Any]:

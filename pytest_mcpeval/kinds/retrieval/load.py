@@ -1,4 +1,4 @@
-"""Document → golden set with its corpus: every problem of the files, or the queries."""
+"""Document → golden set with its corpus: returns the queries, or raises all problems of the files."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _corpus_problems(document: Document, tools: list[ToolModel]) -> list[Problem
 
 
 class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
-    """Turns a validated golden file into queries, gathering what the schema alone cannot see."""
+    """Turns a validated golden file into queries, and collects problems that the schema cannot detect."""
 
     named: list[str]
     """Queries that name a relevant tool, with its name."""
@@ -132,7 +132,7 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             name = corpus.path.name if corpus.path else "the corpus"
             message = (
                 f"corpus_version: the queries are labelled for {shown(wanted)}, and {name} has the version "
-                f"{shown(corpus.version)}: use the corpus they were labelled for, or label them anew"
+                f"{shown(corpus.version)}: use the corpus they were labelled for, or label them again"
             )
             self.problem("corpus_version", message=message + self.origin("corpus"))
 
@@ -162,7 +162,7 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
                 self.problem("gates", *path, message=message)
 
     def _check_limits(self) -> None:
-        """Limits that this many queries cannot break."""
+        """Report limits that this many queries cannot exceed."""
         gates, count = self.settings.gates, len(self.model.queries)
         instead = f"or null for no such gate{self.origin('gates')}"
         if isinstance(gates.max_lost, int) and gates.max_lost >= count:
@@ -211,14 +211,14 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             self._check_name(index, query, tool.partition(":")[2])
 
     def _check_name(self, index: int, query: QueryModel, name: str) -> None:
-        """A query that names its relevant tool: `named_tools` says what that is."""
+        """Treat a query that names its relevant tool as `named_tools` says."""
         if not names_the_tool(query.query, name):
             return
         found = self.settings.named_tools or ("warn" if len(words(name)) == 1 else "error")
         if found == "error":
             message = (
-                f"query: contains the name of its relevant tool {shown(name)}, which gives it away: put it "
-                "otherwise, or set `named_tools: warn`"
+                f"query: contains the name of its relevant tool {shown(name)}, which gives it away: rephrase "
+                "the query, or set `named_tools: warn`"
             )
             self.problem("queries", index, "query", message=message)
         elif found == "warn":
@@ -242,7 +242,7 @@ class _Loader(SuiteLoader[GoldenModel, RetrievalSettings]):
             line=self.document.line(*at),
             keys=at,
             make_spec=lambda: query,
-            # The groups a query is in: `--mcpeval-tag hard-negative`, `-m github`.
+            # The groups of a query: `--mcpeval-tag hard-negative`, `-m github`.
             traits={name: value for name, value in traits.items() if value},
             fixtures=() if fixture is None else (fixture,),
             may_prefetch=fixture is None,

@@ -33,7 +33,7 @@ class Scores:
 
     ``values`` has one row per query and one column per metric, in the order of `METRICS`; ``relevant`` is the
     number of relevant tools of each query, ``first_rank`` the rank of the first one returned (0 for none).
-    With a ``depth``, metrics that look further have no value: nothing was asked for there. ``runs`` are the
+    With a ``depth``, metrics that need more results have no value. ``runs`` are the
     runs of which these are the means; empty for those of one run.
     """
 
@@ -78,7 +78,7 @@ class Scores:
         return {metric: named[metric] for metric in self.metrics}
 
     def highest_recalls(self) -> dict[str, float]:
-        """The highest Recall@k the labels allow: with two relevant tools, a query has at most ½ at 1."""
+        """The highest Recall@k that the labels allow: with two relevant tools, Recall@1 is at most ½."""
         if not self.ids:
             return {}
         found = {
@@ -109,7 +109,7 @@ def evaluate_many(rankings: Iterable[Ranking], depth: int) -> Scores:
 
 
 def score(located: LocatedLabels) -> Scores:
-    """The core: every metric from the ranks of the relevant tools.
+    """Compute every metric from the ranks of the relevant tools.
 
     Raises:
         ValueError: A query has no relevant label; the text names it.

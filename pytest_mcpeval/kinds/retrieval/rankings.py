@@ -1,7 +1,7 @@
 """Ranked lists and labels → the ranks of the relevant tools. Pure, and without numpy.
 
-A list is taken in the server's own order and cut to the depth that was asked for. A tool that comes again is
-dropped and what follows moves up; a tool the corpus does not hold keeps its rank.
+A list is taken in the server's own order and cut to the depth that was asked for. A duplicate tool is
+dropped and the following ones move up; a tool that is not in the corpus keeps its rank.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _FEW = 6
-"""Up to so many relevant tools, searching the list for each is faster than a map of the whole list."""
+"""Up to this many relevant tools, searching the list for each is faster than a map of the whole list."""
 
 
 class Ranking(NamedTuple):
-    """One query's answer beside its labels. A tuple, since there may be very many.
+    """One query's answer and labels. A tuple, since there may be very many.
 
     ``ranked`` are tool ids, best first, empty when nothing was returned; ``labels`` maps tool id to relevance
     (0, 1 or 2), of which at least one is relevant (1 or more).
@@ -71,8 +71,7 @@ def ranks_of(tools: Iterable[str], ranked: Sequence[str]) -> list[int]:
 def _search(ranked: Sequence[str], labels: Mapping[str, int], located: LocatedLabels) -> bool:
     """Note a query by searching its list for each relevant tool; False when repetitions make that wrong.
 
-    This runs for every query there is, and a list is mostly searched no further than a tool near its top:
-    that is what makes it several times faster than a map of the whole list.
+    It is several times faster than a map of the whole list, since the search mostly ends near the top.
     """
     ranks = []
     gains = []

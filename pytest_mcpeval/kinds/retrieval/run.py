@@ -1,4 +1,4 @@
-"""One query put to the retriever → its sample."""
+"""The answer to one query → its sample."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def judge(
     elif not check.passed:
         is_for_the_gates = not suite.settings.strict and query.must_hit is None and result.error is None
         outcome = "wrong" if is_for_the_gates else "failed"
-    # Everything the metrics are made from, so that samples alone are enough for them.
+    # Everything that metrics need, so that they can be computed from samples alone.
     measured: dict[str, Any] = {
         **asked_of(suite, query),
         "ranked": result.ranked,
@@ -90,5 +90,5 @@ def _hit(k: int, first: int | None, result: SearchResult) -> Check:
 
 
 def asked_of(suite: RetrievalSuite, query: GoldenQuery) -> dict[str, Any]:
-    """What is known of a query before it is asked."""
+    """Return what is known of a query before it is asked."""
     return {"query": query.text, "labels": dict(query.labels), "depth": suite.settings.depth}

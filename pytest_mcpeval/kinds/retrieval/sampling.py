@@ -14,24 +14,24 @@ from pytest_mcpeval.kinds.retrieval.spec import GoldenQuery, slices
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples that hold a ranked list, be it empty; a target that could not be made ready leaves none.
+    """Return the samples with a ranked list, even an empty one; skipped and xfailed queries do not count.
 
-    Those that were set aside do not count.
+    A target that could not be opened leaves no ranked list.
     """
     return [sample for sample in samples if "ranked" in sample.measured and not sample.is_set_aside]
 
 
 def scorable(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples that metrics are made of: of a set that was asked at all, every query not set aside.
-
-    One that left no ranked list counts as if nothing was returned, as it does for the gates.
+    """Return the samples that metrics are computed from: if any query was asked, all that were not
+    skipped or xfailed.  A query without a ranked list counts as if nothing was returned, as in the
+    gates.
     """
     kept = [sample for sample in samples if "labels" in sample.measured and not sample.is_set_aside]
     return kept if answered(kept) else []
 
 
 def missing(samples: Iterable[Sample]) -> list[str]:
-    """The queries that left no ranked list, though they were to."""
+    """Return the queries that should have a ranked list and have none."""
     return [one.id for one in samples if "ranked" not in one.measured and not one.is_set_aside]
 
 
@@ -48,7 +48,10 @@ def scores_of(samples: Iterable[Sample]) -> Scores:
 
 
 def scores_of_all(queries: Iterable[GoldenQuery], samples: Iterable[Sample], depth: int) -> Scores:
-    """Every query of a set, scored: one that left no ranked list counts as if nothing was returned."""
+    """Return the scores of every query of a set.
+
+    A query without a ranked list counts as if nothing was returned.
+    """
     asked = list(queries)
     each = []
     for run in of_each_run(answered(samples)):

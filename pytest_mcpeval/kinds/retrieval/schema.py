@@ -39,7 +39,7 @@ DEFAULT_DEPTH = 10
 def _metric(name: str) -> str:
     if name not in METRICS:
         known = choice(METRICS)
-        raise ValueError(f"{shown(name)} is no metric{suggestion(name, METRICS)}: expected {known}")
+        raise ValueError(f"{shown(name)} is not a metric{suggestion(name, METRICS)}: expected {known}")
     return name
 
 
@@ -131,7 +131,9 @@ class QueryModel(RowModel):
     query: QueryText
     labels: Annotated[list[LabelModel], Field(min_length=1)]
     notes: str = ""
-    must_hit: Rank | None = Field(None, description="pinned: a relevant tool must be within the top so many")
+    must_hit: Rank | None = Field(
+        None, description="pinned: a relevant tool must be among this many first results"
+    )
 
 
 class GatesModel(FileModel):
@@ -144,22 +146,23 @@ class GatesModel(FileModel):
     )
     significance: dict[Metric, Significance | None] = Field(
         default=dict(DEFAULT_SIGNIFICANCE),
-        description="metric → p below which a fall of its queries is no chance",
+        description="metric → p below which chance does not explain a fall of its queries",
     )
     max_lost: Annotated[int, Field(ge=0)] | Literal["chance"] | None = Field(
         default="chance",
-        description="queries that may be lost; default: what the tolerance amounts to, and what chance "
-        "explains",
+        description="queries that may be lost; default: as many as the tolerance allows or chance explains",
     )
-    lost_by: Metric = Field(default=DEFAULT_LOST_BY, description="the metric by which a query is lost or won")
+    lost_by: Metric = Field(
+        default=DEFAULT_LOST_BY, description="the metric that decides whether a query is lost or won"
+    )
     floors: dict[Metric, Floor | None] = Field(default={}, description="metric → its lowest value")
     pinned: dict[CaseId, Rank] = Field(
-        default={}, description="query id → its must_hit, for files that shall stay as they are"
+        default={}, description="query id → its must_hit, for golden files that you do not want to edit"
     )
 
 
 class RetrievalSettings(FileModel):
-    """What a golden set is measured on and held to; an entry of ``retrieval:`` in ``mcpeval.yaml``."""
+    """The settings of a golden set; an entry of ``retrieval:`` in ``mcpeval.yaml``."""
 
     corpus: OptionalPath = Field(default=None, description="file of the tools that are searched")
     baseline: BaselinePath = Field(default=None, description="file of committed metrics and ranks")
@@ -169,23 +172,24 @@ class RetrievalSettings(FileModel):
         json_schema_extra={"default": "bm25"},
     )
     depth: Rank = Field(
-        default=DEFAULT_DEPTH, description="results asked for; a part of the metrics' definition"
+        default=DEFAULT_DEPTH, description="number of results asked for; part of the metrics' definition"
     )
     expect: Top = Field(
-        default=10, description="a query passes with a relevant tool within the top so many: 10, or hit@10"
+        default=10,
+        description="a query passes if a relevant tool is among this many first results: 10, or hit@10",
     )
     named_tools: Literal["allow", "warn", "error"] | None = Field(
         default=None,
-        description="what a query is that contains the name of a relevant tool; default: a warning for "
+        description="how to treat a query that contains the name of a relevant tool; default: a warning for "
         "a name of one word, an error for a longer one",
     )
     strict: bool = Field(
-        default=False, description="a query that misses fails, instead of being left to the gates"
+        default=False, description="a query that misses fails, instead of leaving the decision to the gates"
     )
     concurrency: Concurrency = Field(default=1, description="searches in flight at once")
     batch: BatchSize = Field(default=1, description="queries in one item")
     runs: Runs = Field(
-        default=1, description="how many times each query is asked; metrics are made of the means"
+        default=1, description="how many times each query is asked; metrics are computed from the means"
     )
     timeout: Seconds = Field(default=30.0, description="seconds a search may take")
     gates: GatesModel = Field(
@@ -194,7 +198,7 @@ class RetrievalSettings(FileModel):
 
 
 class GoldenModel(RowModel, RetrievalSettings):
-    """A whole golden file. Settings given here win over ``mcpeval.yaml``."""
+    """A whole golden file. Its settings override ``mcpeval.yaml``."""
 
     kind: Literal["retrieval"] = "retrieval"
     corpus_version: Version

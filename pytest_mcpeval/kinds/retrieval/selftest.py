@@ -1,4 +1,4 @@
-"""Proof that the measurement can fail: a search is spoilt on purpose, and the gates have to notice."""
+"""Proof that the measurement can fail: damage a search on purpose; the gates must notice."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a search answered to every query of a golden set, asked twice: its index is its own."""
+    """The answers of a search to every query of a golden set, asked twice; its index cannot be rebuilt."""
 
     first: Sequence[Ranking]
     second: Sequence[Ranking]
@@ -82,7 +82,7 @@ def proofs_of(suite: RetrievalSuite, ask_twice: AskTwice) -> dict[str, list[Proo
 
 
 def selftest(subject: Subject) -> list[Proof]:
-    """Spoil a search in every way we know, and see whether the measurement and its gates notice."""
+    """Damage a search in several ways, and see whether the metrics and gates notice."""
     rankings = subject.rankings(subject.tools)
     gates = _Gates(subject.depth, subject.settings, rankings)
     undescribed = [{**tool, "description": ""} for tool in subject.tools]
@@ -97,9 +97,9 @@ def selftest(subject: Subject) -> list[Proof]:
 
 
 def selftest_of_answers(answers: Answers) -> list[Proof]:
-    """Spoil the answers of a search whose index is out of reach, and see whether the gates notice.
-
-    Tools are taken out of its ranked lists, as if its index did not hold them; nothing moves up from below.
+    """Damage the answers of a search whose index cannot be rebuilt, and see whether the gates notice.
+    Tools are removed from its ranked lists as if its index did not have them; no further results
+    replace them.
     """
     rankings = answers.first
     gates = _Gates(answers.depth, answers.settings, rankings)
@@ -143,7 +143,7 @@ class _Gates:
         return Proof(name, bool(tripped), f"{change}; tripped: {', '.join(tripped) or 'none'}")
 
     def unchanged(self, again: Sequence[Ranking]) -> Proof:
-        """Whether the same search, asked again, gives the same and passes."""
+        """Return whether the same search, asked again, gives the same results and passes."""
         name = "an unchanged search reproduces its baseline"
         pairs = zip(again, self._rankings, strict=True)
         if differing := [new.id for new, old in pairs if new.ranked != old.ranked]:
@@ -179,7 +179,10 @@ class _Gates:
         return self.noticed(name, mixed)
 
     def schemas(self, new: Sequence[Ranking]) -> Proof:
-        """Schemas may be ignored by a search, or do it harm: then this shows nothing."""
+        """Return whether a corpus without schemas trips a gate.
+
+        Not if the search ignores schemas or does worse with them.
+        """
         name = "a corpus without schemas trips a gate"
         if all(one.ranked == old.ranked for one, old in zip(new, self._rankings, strict=True)):
             return Proof(name, None, "the search does not read schemas: every ranking is the same")

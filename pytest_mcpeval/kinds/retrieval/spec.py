@@ -1,4 +1,4 @@
-"""What a golden set is, once its file is checked: its queries, and the groups that are reported apart."""
+"""A checked golden set: its queries, and the groups that are reported separately."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GoldenQuery:
         return is_hard_negative(self.notes)
 
     def as_data(self) -> dict[str, Any]:
-        """What the digest of a set is made from: everything that is measured, and no pin."""
+        """Return what the digest of a set covers: everything that is measured, without pins."""
         return {"id": self.id, "query": self.text, "labels": dict(self.labels), "notes": self.notes}
 
 
@@ -82,7 +82,7 @@ def servers_of(labels: Mapping[str, int]) -> list[str]:
 
 
 def kind_of_notes(notes: str) -> str | None:
-    """What notes call themselves: the words before their first colon, ``typo`` in ``typo: swapped``."""
+    """Return the kind of notes: the words before their first colon, ``typo`` in ``typo: swapped``."""
     if is_hard_negative(notes):
         return HARD_NEGATIVE
     found = _WORD_BEFORE_COLON.match(notes)

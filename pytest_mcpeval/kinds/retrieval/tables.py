@@ -21,7 +21,7 @@ COLUMNS = {
 }
 SHOWN_SERVERS = 15
 NOT_FOUND = "–"
-"""No rank, and no value: a metric that looks further than the depth has none."""
+"""Shown for no rank, and for the missing value of a metric that needs more results than the depth."""
 
 
 def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
@@ -32,7 +32,7 @@ def tables(suites: Mapping[str, Mapping[str, Any]]) -> list[Table]:
 
 
 def _problems(titles: Mapping[str, str], suites: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
-    """How many queries had which problem, whether they hit or not."""
+    """Yield the number of queries for each problem, whether they hit or not."""
     for key, metrics in suites.items():
         if metrics["missing"] and metrics["queries"]:
             lacking = f"{len(metrics['missing'])} of {metrics['queries']}"
@@ -69,7 +69,7 @@ def _spread(metrics: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _highest(metrics: Mapping[str, Any]) -> Row:
-    """The highest recall that the labels allow: of two relevant tools, one fits in the first place."""
+    """Return the highest recall that the labels allow: only one of two relevant tools can be first."""
     highest = flat({"recall_at": metrics["highest_recall_at"]})
     cells = (f"{highest[name]:.3f}" if name in highest else "" for name in COLUMNS)
     return Row(("highest possible", "", *cells))

@@ -1,4 +1,4 @@
-"""Texts as words, and whether a query gives a tool's name away."""
+"""Split texts into words, and find the names of tools in queries."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ class ScenarioKind(ScenarioDeclaration, Kind[ScenarioSpec]):
         connection = self._of_stateful[suite.key, server]
         if not connection.alive:
             raise TargetError(
-                f"{suite.key} is stateful, and its connection to server {server.name!r} ended in a "
-                "case before this one: the state that this case builds on is lost",
+                f"{suite.key} is stateful, and its connection to server {server.name!r} ended in "
+                "an earlier case: the state that this case builds on is lost",
                 cause=f"{suite.key}: connection to {server.name}",
             )
         return connection

@@ -1,4 +1,4 @@
-"""Committed verdicts of the detectors on a corpus, entry by entry."""
+"""The baseline of a corpus: committed verdicts of its detectors, entry by entry."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DEFINITION = {
     "errors": "in none of the four",
     "runs": "mean of each entry first",
 }
-"""The definitions behind the numbers: what a baseline's digest of them is made from."""
+"""The definitions of the metrics, of which a baseline has a digest."""
 
 
 class _Case(BaselineCase):
@@ -54,7 +54,7 @@ class _Case(BaselineCase):
 class SecurityBaselineModel(BaselineModel):
     """A baseline of verdicts. ``digest`` is of the entries and their labels; cases are by item id.
 
-    ``runs`` is how often each entry was asked, when that was more than once.
+    ``runs`` is how often each entry was asked, if more than once.
     """
 
     runs: Runs | None = None
@@ -67,8 +67,8 @@ class SecurityBaselineModel(BaselineModel):
 class Committed:
     """A committed baseline.
 
-    ``flagged`` maps item id to the share of ``runs`` in which it was flagged; ``digests`` are of what it was
-    made from.
+    ``flagged`` maps item id to the share of ``runs`` in which it was flagged; ``digests`` are those
+    of what it was made from.
     """
 
     flagged: Mapping[str, float]
@@ -76,7 +76,7 @@ class Committed:
     digests: Mapping[str, str]
 
     def of(self, detector: str, entries: Sequence[str]) -> OldVerdicts | None:
-        """The verdicts of one detector; None when it has no verdict of it at all."""
+        """Return the verdicts of one detector, or None if there are none."""
         found = {
             entry: self.flagged[case_id(detector, entry)]
             for entry in entries
@@ -86,15 +86,15 @@ class Committed:
 
 
 def digests(corpus: AttackCorpus) -> dict[str, str]:
-    """Digests of everything a baseline is made from, by a word for people."""
+    """Return digests of everything a baseline is made from, by readable name."""
     return {"corpus": corpus.digest, "metric definitions": digest_of(DEFINITION)}
 
 
 def read(suite: SecuritySuite) -> Committed | None:
-    """The committed baseline of a suite; None when there is none yet.
+    """Return the committed baseline of a suite; None if there is none yet.
 
     Raises:
-        DataFileError: The file is no baseline of a corpus.
+        DataFileError: The file is not a baseline of a corpus.
     """
     path = suite.settings.baseline
     if path is None or not Path(path).is_file():
@@ -106,7 +106,7 @@ def read(suite: SecuritySuite) -> Committed | None:
         raise DataFileError([document.problem("of", message=message)])
     flagged = {case: float(one.flagged) for case, one in model.cases.items()}
     made_from = {"corpus": model.digest, "metric definitions": digest_of(model.definition)}
-    # Baselines did not always say how many runs there were: the fewest that give all these shares.
+    # Older baselines do not contain the number of runs: use the smallest number that fits all shares.
     shares = (Fraction(share).limit_denominator(MOST_RUNS) for share in flagged.values())
     committed = Committed(flagged, model.runs or math.lcm(*{one.denominator for one in shares}), made_from)
     if differing_digests(committed.digests, digests(suite.corpus)):
@@ -120,7 +120,7 @@ def read(suite: SecuritySuite) -> Committed | None:
 def _problems(
     document: Document, model: SecurityBaselineModel, committed: Committed, suite: SecuritySuite
 ) -> Iterator[Problem]:
-    """What its verdicts are not, though it was made from these very entries: somebody edited it."""
+    """Yield problems of verdicts that cannot come from these entries: somebody edited the file."""
     hint = f"bless it again with {bless_command(suite.key, suite.settings.baseline)}"
     entries, runs = suite.corpus.entries, committed.runs
     for case, share in committed.flagged.items():
@@ -145,7 +145,7 @@ def _problems(
 
 
 def baseline_gates(suite: SecuritySuite, committed: Committed | None) -> list[GateResult]:
-    """A gate for a baseline that is named and cannot be compared with; none for one that can."""
+    """Return a gate if a baseline is named that cannot be used; no gate if it can."""
     if suite.settings.baseline is None:
         return []
     command = bless_command(suite.key, suite.settings.baseline)
@@ -154,7 +154,7 @@ def baseline_gates(suite: SecuritySuite, committed: Committed | None) -> list[Ga
         return [GateResult(suite.key, BASELINE_GATE, "failed", message)]
     if differing := differing_digests(committed.digests, digests(suite.corpus)):
         return [GateResult(suite.key, BASELINE_GATE, "error", mismatch_words(differing, command))]
-    # Under another name a detector is not compared, and must not pass for one that is.
+    # A renamed detector is not compared with the baseline, and must not look as if it were.
     entries = [entry.id for entry in suite.corpus.entries]
     new = [
         name
@@ -166,7 +166,7 @@ def baseline_gates(suite: SecuritySuite, committed: Committed | None) -> list[Ga
 
 
 def unfit_to_bless(suite: SecuritySuite, samples: Iterable[Sample]) -> list[GateResult]:
-    """A failed gate when a verdict is missing: where a baseline has a hole, nothing would be compared."""
+    """Return a failed gate if a verdict is missing: an incomplete baseline would leave entries uncompared."""
     failed = [sample.id for sample in answered(samples) if row_of(sample).failed]
     if suite.settings.baseline is None or not failed:
         return []
@@ -175,7 +175,7 @@ def unfit_to_bless(suite: SecuritySuite, samples: Iterable[Sample]) -> list[Gate
 
 
 def content(suite: SecuritySuite, samples: Iterable[Sample]) -> dict[str, Any]:
-    """What a new baseline holds: the counts of each detector, and every verdict."""
+    """Return the content of a new baseline: the counts of each detector, and every verdict."""
     listed = answered(samples)
     runs = number_of_runs(listed)
     return {

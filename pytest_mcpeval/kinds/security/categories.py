@@ -1,11 +1,11 @@
-"""Categories of entries: those every corpus may expect, and what each stands for."""
+"""The known categories of entries."""
 
 from __future__ import annotations
 
 import re
 
 ATTACKS = ("tool_poisoning", "prompt_injection", "shadowing", "rug_pull")
-"""The attack categories that are always known; a corpus may have more."""
+"""The predefined attack categories; a corpus may have more."""
 
 BENIGN = "benign"
 HARD_NEGATIVE = "hard_negative"

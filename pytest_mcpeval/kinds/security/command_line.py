@@ -1,4 +1,4 @@
-"""The options about labelled corpora and scans. Imported in every session, so it is light."""
+"""The options of labelled corpora and scans. Imported in every session, so it has hardly any imports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SARIF = "--mcpeval-sarif"
 OPTIONS = (
     Option(
         SARIF,
-        "write what was found in scanned servers (`security: [{scan: …}]`) into FILE, as SARIF 2.1.0",
+        "write the detections in scanned servers (`security: [{scan: …}]`) into FILE, as SARIF 2.1.0",
         metavar="FILE",
         is_report=True,
     ),

@@ -1,4 +1,4 @@
-"""What can be said of the entries of a corpus only when they are seen together."""
+"""Checks of a corpus that compare its entries with each other."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pytest_mcpeval.loading.messages import choice, shown, suggestion
 
 
 def twins(entries: Sequence[EntryModel]) -> Iterator[tuple[int, int]]:
-    """Entries that are the same in all that a detector sees, each with the first: counted twice, or at odds.
+    """Yield entries that a detector cannot distinguish from an earlier one, each with that one.
 
-    `id_problems` reports ids that are used twice.
+    They would count twice, or contradict each other. `id_problems` reports duplicate ids.
     """
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):
@@ -26,36 +26,37 @@ def twins(entries: Sequence[EntryModel]) -> Iterator[tuple[int, int]]:
 
 
 def warnings(entries: Sequence[Entry]) -> Iterator[str]:
-    """What a corpus lacks, though it can be run."""
+    """Yield warnings about what a corpus lacks."""
     yield from _without_hard_negative(entries)
     yield from _resembling_nothing(entries)
 
 
 def _without_hard_negative(entries: Sequence[Entry]) -> Iterator[str]:
-    """A warning on the attack categories that no hard negative resembles."""
+    """Yield a warning if no hard negative resembles some attack categories."""
     covered = {entry.resembles for entry in entries}
     missing = [category for category in attack_categories(entries) if category not in covered]
     if missing:
         yield (
-            f"no hard negative resembles {names(missing)}: a detector that flags all that looks like one is "
-            f"not found out. Add some with `category: {HARD_NEGATIVE}` and `resembles: {missing[0]}`"
+            f"no hard negative resembles {names(missing)}: false alarms on texts that look "
+            f"like them are not measured. Add some with `category: {HARD_NEGATIVE}` "
+            f"and `resembles: {missing[0]}`"
         )
 
 
 def _resembling_nothing(entries: Sequence[Entry]) -> Iterator[str]:
-    """A warning on hard negatives that resemble what is no attack: they are in a group of their own."""
+    """Yield a warning for each hard negative that resembles an unknown attack: it forms a separate group."""
     known = sorted({*ATTACKS, *attack_categories(entries)})
     for entry in entries:
         if entry.resembles is not None and entry.resembles not in known:
             hint = suggestion(entry.resembles, known)
             yield (
-                f"{shown(entry.id)} resembles {shown(entry.resembles)}, and no malicious entry has that "
+                f"{shown(entry.id)} resembles {shown(entry.resembles)}, but no malicious entry has that "
                 f"category{hint}: expected {choice(known)}"
             )
 
 
 def _as_compared(seen: Any) -> Any:
-    """What a detector sees without what makes no difference: spaces, the order of peers, empty values."""
+    """Return what a detector sees, normalized: spaces, the order of peers, empty values."""
     if isinstance(seen, str):
         return " ".join(seen.split())
     if isinstance(seen, list):

@@ -1,4 +1,4 @@
-"""How labelled corpora look, and the files they read."""
+"""How labelled corpora, and the files they read, are detected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_CORPORA = {"label", "provenance"}
 
 
 class SecurityDeclaration(KindDeclaration):
-    """Labelled corpora: tool descriptions that a detector ought to flag, or ought not to."""
+    """Labelled corpora: tool descriptions that a detector should flag, or should not."""
 
     name = "security"
     file_description = "an `entries:` list (security)"
@@ -37,12 +37,12 @@ class SecurityDeclaration(KindDeclaration):
         return {f"{measured['detector']} {aspect}": float(case["outcome"] == "passed")}
 
     def options(self, command_line: CommandLine) -> Path | None:
-        """The file for what scans find."""
+        """Return the file for the results of scans."""
         name = command_line.value("mcpeval_sarif")
         return command_line.directory / name if name else None
 
     def report_files(self, options: Path | None) -> Sequence[ReportFile]:
-        """What scans find, as SARIF."""
+        """Return the report of scans, as SARIF."""
         if options is None:
             return ()
         from pytest_mcpeval.kinds.security.sarif import sarif
@@ -57,9 +57,9 @@ class SecurityDeclaration(KindDeclaration):
 
 
 def _is_recorded(data: object) -> bool:
-    """Whether a document holds recorded verdicts, and nothing that only a corpus has.
+    """Return whether a document has recorded verdicts, and no keys that only a corpus has.
 
-    A corpus that passed for them would not be run, and nothing would say so.
+    A corpus that was mistaken for recorded verdicts would silently not be run.
     """
     if not isinstance(data, Mapping) or not isinstance(data.get("detectors"), list):
         return False

@@ -1,4 +1,4 @@
-"""The text a person reads under a wrong verdict: which rule fired on which characters of the description."""
+"""The report text about a wrong verdict: which rule fired on which characters of the description."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pytest_mcpeval.text.visible import indented, revealed, shortened, visible
 SHOWN_CHARACTERS = 4_000
 SHOWN_DETECTIONS = 20
 AROUND = 40
-"""So many characters are shown on either side of a span."""
+"""Number of characters shown on either side of a span."""
 
 
 def explain(suite: SecuritySuite, case: Case[SecuritySpec], sample: Sample) -> str:
-    """Verdict, description and detections, and the place in the file, safe for a terminal."""
+    """Return verdict, description, detections and the place in the file, safe for a terminal."""
     return visible("\n".join([sample.message, *_lines(suite, case, sample)]))
 
 
@@ -36,10 +36,10 @@ def _lines(suite: SecuritySuite, case: Case[SecuritySpec], sample: Sample) -> It
 
 
 def detection_lines(seen: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[str]:
-    """What a detector found in an entry, rule by rule, with the characters it points at."""
+    """Yield the detections in an entry, rule by rule, with the characters they point at."""
     detections = measured.get("detections", ())
     if measured.get("flagged") is not None and not detections:
-        yield "no rule fired" if not measured["flagged"] else "the detector does not say why"
+        yield "no rule fired" if not measured["flagged"] else "the detector gives no reason"
     for detection in detections[:SHOWN_DETECTIONS]:
         severity = f" ({detection['severity']})" if detection.get("severity") else ""
         message = f": {shortened(revealed(detection['message']), 300)}" if detection.get("message") else ""

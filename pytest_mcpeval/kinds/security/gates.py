@@ -1,13 +1,13 @@
 """The gates of a detector on a corpus: its rates against fixed limits, its verdicts against a baseline. Pure.
 
-1. ``<detector>-fpr_ceiling``: not too many benign entries are flagged.
-2. ``<detector>-recall_floor``: enough malicious entries are; ``-recall_<category>``: enough of a category.
-3. ``<detector>-max_errors``: it failed on no more entries than allowed.
-4. ``<detector>-max_newly_missed``, ``-max_new_false_alarms``: no more verdicts are worse than the baseline's
-   than chance explains, or than a number that is set.
+1. ``<detector>-fpr_ceiling``: not too many benign entries are flagged. 2.
+``<detector>-recall_floor``: enough malicious entries are; ``-recall_<category>``: enough of a
+category. 3. ``<detector>-max_errors``: the detector failed on no more entries than allowed. 4.
+``<detector>-max_newly_missed``, ``-max_new_false_alarms``: no more verdicts are worse than in the
+baseline than chance explains, or than a given number.
 
-A high recall never excuses a broken ceiling: they are gates of their own. An entry without a verdict counts
-as a wrong one in all of them, so that a detector does not pass by failing on what it would get wrong.
+A high recall never excuses a broken ceiling: these are separate gates. In all of them, an entry
+without a verdict counts as wrong, so that a detector cannot pass by failing on difficult entries.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ FPR, RECALL, ERRORS = "fpr_ceiling", "recall_floor", "max_errors"
 NEWLY_MISSED, NEW_FALSE_ALARMS = "max_newly_missed", "max_new_false_alarms"
 
 CHANCE_LEVEL = 0.05
-"""Changed verdicts are no chance when as many change less often than this, over all gates of a corpus that
-are decided so."""
+"""Changed verdicts fail if as many change by chance less often than this, over all such gates of a corpus."""
 
 UNANSWERED = "without a verdict, so that they count as"
 
@@ -45,10 +44,9 @@ class OldVerdicts:
 
 @dataclass(frozen=True)
 class DetectorGates:
-    """What the gates of one detector are judged on.
-
-    ``rows`` hold every judged entry, also those without a verdict. ``baseline`` has its committed verdicts;
-    when there are none, ``lacking`` says why. ``detectors`` is how many share the corpus.
+    """The input of the gates of one detector.  ``rows`` has every judged entry, including those
+    without a verdict. ``baseline`` has the committed verdicts; if there are none, ``lacking`` says
+    why. ``detectors`` is the number of detectors of the corpus.
     """
 
     suite: str
@@ -61,7 +59,7 @@ class DetectorGates:
 
     @cached_property
     def counts(self) -> Confusion:
-        """The counts of all judged entries, those without a verdict among the wrong ones."""
+        """The counts of all judged entries; those without a verdict count as wrong."""
         return Confusion.of(held_against(self.rows))
 
     def result(
@@ -90,7 +88,7 @@ def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
 
 
 def looking_at(detector: str, category: str, *, malicious: bool | None) -> list[str]:
-    """The gates that look at a miss or a false alarm on an entry; with None, at one without a verdict."""
+    """Return the gates that look at a miss or a false alarm; with None, at an entry without a verdict."""
     if malicious is None:
         found = [ERRORS]
     elif malicious:
@@ -107,7 +105,7 @@ def _comparing(settings: DetectorGatesModel) -> dict[str, int | Literal["chance"
 
 
 def compares(settings: DetectorGatesModel) -> bool:
-    """Whether any gate compares with a baseline."""
+    """Return whether any gate compares with a baseline."""
     return bool(_comparing(settings))
 
 
@@ -118,7 +116,7 @@ def judge_gates(given: DetectorGates, *, blessing: bool = False) -> list[GateRes
 
 
 def _off(given: DetectorGates) -> Iterator[tuple[str, str]]:
-    """The gates that are turned off on purpose, each with the setting that says so."""
+    """Yield the gates that are turned off on purpose, each with its setting."""
     for name in (FPR, NEWLY_MISSED, NEW_FALSE_ALARMS):
         if getattr(given.settings, name) is None:
             yield f"{given.detector}-{name}", f"{name}: null"
@@ -182,7 +180,7 @@ def _floor(given: DetectorGates, name: str, said: str, rows: Sequence[Row], floo
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A limit of a rate, and what a corpus of some size can say about it."""
+    """A limit of a rate, and what a corpus of some size can show about it."""
 
     label: str
     word: Literal["ceiling", "floor"]
@@ -190,9 +188,9 @@ class _Wanted:
     mode: str
 
     def judged(self, holds: bool, bound: float, wrong: int) -> tuple[Literal["passed", "failed"], str]:
-        """Verdict and words: ``holds`` says whether the rate itself does; ``bound`` is its one-sided limit.
-
-        ``wrong`` counts the wrong verdicts among the entries of the label.
+        """Return verdict and message: ``holds`` says whether the rate is within the limit; ``bound``
+        is its one-sided confidence limit; ``wrong`` counts the wrong verdicts among the entries of
+        the label.
         """
         limit = f"{100 * self.limit:g} %"
         is_ceiling = self.word == "ceiling"
@@ -232,7 +230,7 @@ def _share_words(name: str, share: Share) -> str:
 
 
 def _named(word: str, entries: list[str], verdict: Verdict) -> str:
-    """The wrong entries by name: all where they break a gate, the first ones where they do not."""
+    """Return the names of wrong entries: all if the gate failed, else the first ones."""
     if not entries:
         return ""
     return f"{word} {len(entries)}: {names(entries, len(entries) if verdict == 'failed' else 10)}"
@@ -291,18 +289,18 @@ def _changes(
         if falls_test(can_fall).p >= level - SLACK:
             message = (
                 f"not set: {'; '.join(parts)}; the baseline is right on {len(can_fall)} of {len(rows)} "
-                f"entries, too few to tell any change from chance: set `{name}: 0`, or ask more `runs`"
+                f"entries, too few to distinguish a change from chance: set `{name}: 0`, or more `runs`"
             )
             return given.result(name, "not_set", message, float(len(worse)))
         test = falls_test(pairs)
         has_failed = test.p < level - SLACK
         if worse:
             parts.append(
-                f"{len(worse)} or more change so {by_chance(test.p)} (exact permutation test), and below "
-                f"{100 * level:.2g} of 100 the gate fails"
+                f"{len(worse)} or more change like this {by_chance(test.p)} (exact permutation test), and "
+                f"below {100 * level:.2g} of 100 the gate fails"
             )
         if worse and not has_failed:
-            parts.append(f"for a detector that always answers alike, set `{name}: 0`")
+            parts.append(f"for a detector that always gives the same answer, set `{name}: 0`")
     verdict: Verdict = "failed" if has_failed else "passed"
     allowed = float(limit) if isinstance(limit, int) else None
     return given.result(name, verdict, "; ".join(parts), float(len(worse)), allowed)
@@ -310,7 +308,7 @@ def _changes(
 
 @dataclass(frozen=True)
 class Changes:
-    """What became of the verdicts of a baseline, by entry id. To have none any more is to be wrong."""
+    """The entries whose verdict changed since the baseline, by id. A missing verdict counts as wrong."""
 
     newly_missed: list[str] = field(default_factory=list)
     newly_found: list[str] = field(default_factory=list)
@@ -323,7 +321,7 @@ class Changes:
 
 
 def changed(rows: Sequence[Row], baseline: OldVerdicts) -> Changes:
-    """Compare verdicts with a baseline's: of several runs, which are worse or better in most of them."""
+    """Compare verdicts with those of a baseline; with several runs, most of them decide."""
     changes = Changes()
     kept = [row for row in rows if row.entry in baseline.flagged]
     for row, (old, new) in zip(kept, _right(kept, baseline), strict=True):
@@ -335,7 +333,7 @@ def changed(rows: Sequence[Row], baseline: OldVerdicts) -> Changes:
 
 
 def _right(rows: Iterable[Row], baseline: OldVerdicts) -> list[tuple[list[float], list[float]]]:
-    """1 for each right verdict and 0 for each wrong one, of the baseline's runs and of the new ones."""
+    """Return 1 for each right verdict and 0 for each wrong one, of the baseline's and of the new runs."""
     return [
         (
             _run_by_run(baseline.flagged[row.entry], baseline.runs, row.malicious),

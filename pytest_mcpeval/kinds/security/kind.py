@@ -1,4 +1,4 @@
-"""The ``security`` kind: do detectors flag poisoned tool descriptions, without crying wolf?"""
+"""The ``security`` kind: do detectors flag poisoned tool descriptions without false alarms?"""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ SecurityCase = Case[Any]
 
 
 class SecurityKind(SecurityDeclaration, Kind[Any]):
-    """Labelled corpora: tool descriptions that a detector ought to flag, or ought not to.
+    """Labelled corpora: tool descriptions that a detector should flag, or should not.
 
-    A suite is a corpus, or the servers of a ``mcpeval.yaml`` that are scanned: those have no gates.
+    A suite is a corpus, or the servers that a ``mcpeval.yaml`` scans, which have no gates.
     """
 
     settings_model = EntrySettings
     settings_key = "scan"
-    # Names of items hold ids, and ids speak of labels.
+    # Names of items contain ids, which hint at labels.
     hides_items = True
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"security": CorpusModel}
 
@@ -71,7 +71,7 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
         self._in_item: tuple[Mapping[str, Any], Detector] | None = None
 
     def prepare(self, suite: Security, case: SecurityCase, context: RunContext) -> None:
-        """Open the detector of the case, and what is scanned."""
+        """Open the detector of the case, or connect to the scanned servers."""
         if isinstance(suite, ScanSuite):
             connect_all(suite, case.spec, context.connection)
         elif case.spec.detector in _corpus(suite).recorded:
@@ -87,22 +87,22 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
             return make_detector(model, Surroundings.of(suite, context, settings.timeout))
 
         if model.fixture is not None:
-            # A fixture may have another value for every item: its detector is as short-lived.
+            # The value of a fixture may differ from item to item, so its detector lives for one item.
             if self._in_item is None or self._in_item[0] is not context.fixtures:
                 self._in_item = (context.fixtures, make())
             return self._in_item[1]
-        # Entries that scan may each have a detector of that name.
+        # Each scan entry may have a detector of that name.
         return context.target((self.name, suite.key, name, case.line if is_scan else 0), make)
 
     def ask(self, suite: Security, case: SecurityCase, context: RunContext) -> Detected | Scanned:
-        """Put the entry of a case to its detector, or all tools of its server."""
+        """Ask the detector about the entry of a case, or about all tools of its server."""
         spec = case.spec
         if isinstance(suite, ScanSuite):
             return scan(suite, spec, context.connection, self._detector(suite, case, context))
         if (runs := _corpus(suite).recorded.get(spec.detector)) is not None:
             recorded = context.target((self.name, suite.key, spec.detector), lambda: RecordedAnswers(runs))
             return recorded.answer(spec.entry)
-        # The entries of the item that the case belongs to.
+        # All entries of the item of this case.
         together = (one.spec.entry for one in suite.batch_of(case).cases)
         return self._detector(suite, case, context).answer(spec.entry, together)
 
@@ -113,7 +113,7 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
         return run.judge(_corpus(suite), case, answers)
 
     def asked_of(self, suite: Security, case: SecurityCase) -> Mapping[str, Any]:
-        """An entry without a verdict; of a server that is scanned there is nothing to count."""
+        """Return what metrics know of an entry without a verdict; nothing for a scanned server."""
         if isinstance(suite, ScanSuite):
             return {}
         return {**run.asked_of(_corpus(suite), case.spec), **run.NOT_MEASURED}
@@ -132,7 +132,7 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
         }
 
     def result_of(self, sample: Sample) -> object:
-        """The verdict: flagged, not flagged, or none; of a server that is scanned, those on its tools."""
+        """Return the verdict (flagged, not flagged or none); for a scanned server, those on its tools."""
         scanned = sample.measured.get("tools", ())
         return sample.measured.get("flagged"), [(tool["tool"], tool["flagged"]) for tool in scanned]
 
@@ -149,7 +149,7 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
         if isinstance(suite, ScanSuite):
             return []
         corpus = _corpus(suite)
-        # A new baseline is being made: the old one may be broken.
+        # While blessing, the old baseline may be broken.
         committed = None if blessing else baselines.read(corpus)
         of_detectors = [
             gate
@@ -163,7 +163,7 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
         return [*baselines.baseline_gates(corpus, committed), *of_detectors]
 
     def cases_of_gate(self, suite: Security, gate: str) -> frozenset[str] | None:
-        """Those of its detector: what another one did is no concern of its gate."""
+        """Return the cases of the gate's detector."""
         if isinstance(suite, ScanSuite):
             return None
         corpus = _corpus(suite)
@@ -173,13 +173,13 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
         return None
 
     def decides(self, suite: Security, gate: str, sample: Sample) -> bool:
-        """Those that measure such verdicts of its detector: misses, false alarms, or that there is none."""
+        """Return whether a gate measures this verdict of its detector (a miss, a false alarm or none)."""
         measured = sample.measured
         malicious = None if measured.get("flagged") is None else measured["label"] == "malicious"
         return gate in gates.looking_at(measured["detector"], measured["category"], malicious=malicious)
 
     def leaves_to_no_gate(self, suite: Security, gate: str, sample: Sample) -> bool:
-        """A ceiling may be all that is set: then recall is for information, and the other way round."""
+        """Return whether no gate measures a verdict: with only a ceiling, misses are information."""
         detector = sample.measured["detector"]
         own = gate in gates.gate_names(detector, _corpus(suite).gates_of(detector))
         return own and gate != f"{detector}-{gates.ERRORS}" and sample.measured.get("flagged") is not None
@@ -211,7 +211,7 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
         )
 
     def compare(self, suite: Security, samples: Sequence[Sample]) -> dict[str, Any]:
-        """Every entry whose verdict is another than in the baseline, by detector."""
+        """Return every entry whose verdict differs from the baseline, by detector."""
         if isinstance(suite, ScanSuite):
             return {}
         corpus = _corpus(suite)

@@ -1,4 +1,4 @@
-"""Document → labelled corpus: every problem of the file, or its entries."""
+"""Document → labelled corpus: returns its entries, or raises all problems of the file."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def load_suite(document: Document, place: Place) -> SecuritySuite:
 
 
 class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
-    """Turns a validated corpus into entries, gathering what the schema alone cannot see."""
+    """Turns a validated corpus into entries, and collects problems that the schema cannot detect."""
 
     def suite(self) -> SecuritySuite:
-        # Entries are no cases: there is a case of each with each detector.
+        # An entry is not a case: there is one case for each entry and detector.
         ids = ((entry.id, ("entries", index)) for index, entry in enumerate(self.model.entries))
         self.problems += id_problems(self.document, ids)
         self._find_twins()
@@ -97,23 +97,23 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         at = ("entries", index)
         is_harmless = entry.category in HARMLESS
         if is_harmless and entry.label == "malicious":
-            message = f"category: {shown(entry.category)} is for benign entries, and the label is malicious"
+            message = f"category: {shown(entry.category)} is for benign entries, but the label is malicious"
             self.problem(*at, "category", message=message)
         if entry.category in ATTACKS and entry.label == "benign":
             message = (
-                f"category: {shown(entry.category)} is an attack, and the label is benign: a harmless entry "
+                f"category: {shown(entry.category)} is an attack, but the label is benign: a harmless entry "
                 f"that looks like one has the category {HARD_NEGATIVE} and `resembles: {entry.category}`"
             )
             self.problem(*at, "category", message=message)
         if entry.resembles is not None and entry.category != HARD_NEGATIVE:
-            message = f"resembles: is said of entries of the category {HARD_NEGATIVE}"
+            message = f"resembles: is for entries of the category {HARD_NEGATIVE}"
             self.problem(*at, "resembles", message=message)
         self._check_license(index, entry)
 
     def _check_counterpart(self, index: int, entry: EntryModel, other: EntryModel | None) -> None:
         found = f"counterpart: {shown(entry.counterpart)}"
         if other is None:
-            message = f"{found} is no entry of this corpus"
+            message = f"{found} is not an entry of this corpus"
         elif other.label == entry.label:
             message = f"{found} is {other.label} as well: a counterpart has the other label"
         elif other.counterpart != entry.id:
@@ -123,7 +123,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         self.problem("entries", index, "counterpart", message=message)
 
     def _check_own_licenses(self) -> None:
-        """A corpus that could allow its own licence would need none."""
+        """A corpus must not allow additional licences itself: the check would be useless."""
         if "licenses" not in self.model.model_fields_set:
             return
         allowed = {
@@ -147,7 +147,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
         self.problem("entries", index, "provenance", "license", message=message)
 
     def _chosen(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """The entries that are run: all, or those of the split."""
+        """Return the entries that are run: all, or those of the split."""
         split = self.settings.split
         chosen = tuple(entry for entry in entries if split in (None, entry.split))
         self._check_labels(chosen, split, "split" if split else "entries")
@@ -189,7 +189,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
                 self.problem("detectors", name, message=message)
 
     def _check_case_ids(self, entries: tuple[Entry, ...]) -> None:
-        """``a-b`` on ``c`` and ``a`` on ``b-c`` would have one name."""
+        """Report equal item names, such as of detector ``a-b`` on ``c`` and ``a`` on ``b-c``."""
         seen: dict[str, tuple[str, str]] = {}
         for detector in self.settings.detectors:
             for entry in entries:
@@ -219,7 +219,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
                 self.problem("gates", *place.split("."), name, message=f"{message}{self.origin('gates')}")
 
     def _check_limits(self, entries: tuple[Entry, ...]) -> None:
-        """Limits that this many entries cannot break."""
+        """Report limits that this many entries cannot exceed."""
         gates = self.settings.gates
         judged = [entry for entry in entries if gates.split in (None, entry.split)]
         malicious = sum(entry.is_malicious for entry in judged)
@@ -282,7 +282,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
             line=self.document.line(*at),
             keys=at,
             make_spec=lambda: SecuritySpec(detector, entry),
-            # The groups a case is in: `-m shadowing`, `-m malicious`, `--mcpeval-tag hard_negative`.
+            # The groups of a case: `-m shadowing`, `-m malicious`, `--mcpeval-tag hard_negative`.
             traits={name: value for name, value in traits.items() if value},
             fixtures=() if fixture is None else (fixture,),
             may_prefetch=fixture is None,
@@ -290,7 +290,7 @@ class _Loader(SuiteLoader[CorpusModel, SecuritySettings]):
 
 
 def _as_compared(license: str) -> str:
-    """A licence, however written: ``Apache 2.0`` is ``Apache-2.0``, ``self_authored`` ``self-authored``."""
+    """Return a licence in normalized form: ``Apache 2.0`` equals ``Apache-2.0``."""
     return re.sub(r"[\s_]+", "-", license.casefold())
 
 

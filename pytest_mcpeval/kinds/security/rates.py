@@ -23,7 +23,7 @@ from pytest_mcpeval.core.gate import SLACK
 from pytest_mcpeval.core.statistics import Interval, clopper_pearson
 
 MOST_POINTS = 200
-"""So many points of a curve are kept: more are not seen."""
+"""Maximum number of points of a curve that are kept."""
 
 
 Count = Annotated[float, Field(ge=0)]
@@ -31,11 +31,10 @@ Count = Annotated[float, Field(ge=0)]
 
 @dataclass(frozen=True)
 class Row:
-    """One entry and what a detector made of it, over all runs.
-
-    ``flagged`` is the share of its answered runs in which it was flagged, None when none was answered;
-    ``unanswered`` the share of all its ``runs`` that brought no verdict. ``score`` is the mean over the runs.
-    ``rules`` are those that fired in any run.
+    """One entry and the verdicts of a detector on it, over all runs.  ``flagged`` is the share of its
+    answered runs in which it was flagged, None if no run was answered; ``unanswered`` is the share of
+    all its ``runs`` without a verdict. ``score`` is the mean over the runs. ``rules`` are those that
+    fired in any run.
     """
 
     entry: str
@@ -53,7 +52,7 @@ class Row:
 
     @property
     def failed(self) -> bool:
-        """Whether any run brought no verdict."""
+        """Whether any run has no verdict."""
         return self.flagged is None or self.unanswered > 0
 
     @property
@@ -73,13 +72,13 @@ class Row:
 
 
 def held_against(rows: Iterable[Row]) -> list[Row]:
-    """The rows as gates count them: to fail on an entry is no way past a ceiling or a floor."""
+    """Return the rows as gates count them: an entry without a verdict counts as wrong."""
     return [replace(row, flagged=row.held_against) for row in rows]
 
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many; ``count`` may be a fraction when runs differ. ``of`` is what there could be."""
+    """``count`` of ``of``; ``count`` may be a fraction if runs differ."""
 
     count: float
     of: int
@@ -90,11 +89,14 @@ class Share:
         return self.count / self.of if self.of else None
 
     def whole(self, direction: Literal["up", "down"]) -> int:
-        """The count as a whole number, for what is defined for such only."""
+        """Return the count as a whole number, for statistics that require one."""
         return math.ceil(self.count - SLACK) if direction == "up" else math.floor(self.count + SLACK)
 
     def interval(self, direction: Literal["up", "down"]) -> Interval | None:
-        """The two-sided 95 % Clopper–Pearson interval; of a fraction, that of the worse whole number."""
+        """Return the two-sided 95 % Clopper–Pearson interval.
+
+        A fraction is rounded to the worse whole number.
+        """
         return clopper_pearson(self.whole(direction), self.of) if self.of else None
 
 
@@ -118,7 +120,7 @@ class Confusion(BaseModel):
         fp = math.fsum(flagged for row, flagged in answered if not row.malicious)
         malicious = sum(row.malicious for row, _ in answered)
         errors = sum(row.failed for row in listed)
-        # Sums of shares may be off by a last digit, and so below 0.
+        # Sums of shares may be slightly below 0 because of rounding.
         return cls.model_construct(
             tp=tp, fp=fp, tn=len(answered) - malicious - fp, fn=malicious - tp, errors=errors
         )
@@ -175,7 +177,7 @@ def _ends(interval: Interval | None) -> list[float] | None:
 
 
 def measured(rows: Sequence[Row], ceiling: float | None) -> dict[str, Any]:
-    """Everything there is to say of a detector on a corpus, as plain data."""
+    """Return all metrics of a detector on a corpus, as plain data."""
     found: dict[str, Any] = {
         **summary(rows),
         "hard_negatives": _flagged([row for row in rows if row.is_hard_negative]),
@@ -194,7 +196,7 @@ def measured(rows: Sequence[Row], ceiling: float | None) -> dict[str, Any]:
 
 
 def _flagged(rows: Sequence[Row]) -> dict[str, Any]:
-    """How much of a group was flagged: its recall when it is malicious, its FPR when it is benign."""
+    """Return how much of a group was flagged: recall if it is malicious, FPR if it is benign."""
     answered = [row.flagged for row in rows if row.flagged is not None]
     share = Share(math.fsum(answered), len(answered))
     malicious = any(row.malicious for row in rows)
@@ -245,7 +247,7 @@ def per_rule(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 
 
 def scored(rows: Sequence[Row], ceiling: float | None) -> dict[str, Any] | None:
-    """What scores say beyond verdicts, by scikit-learn: area under the ROC curve, average precision, both
+    """Return metrics of scores, by scikit-learn: area under the ROC curve, average precision, both
     curves, and the highest recall at an FPR within the ceiling.
 
     None when an answered entry has no score, or one of the labels is missing.
@@ -271,7 +273,7 @@ def scored(rows: Sequence[Row], ceiling: float | None) -> dict[str, Any] | None:
         "precision_recall": _points(recall.tolist()[::-1], precision.tolist()[::-1]),
     }
     if ceiling is not None:
-        # A curve leaves out points between two others on one line, of which one may be the last within.
+        # The curve drops collinear points, one of which may be the last within the ceiling.
         every_fpr, every_tpr, _ = roc_curve(labels, scores, drop_intermediate=False)
         points = zip(every_fpr.tolist(), every_tpr.tolist(), strict=True)
         found["recall_at_ceiling"] = max(high for low, high in points if low <= ceiling + SLACK)

@@ -1,4 +1,4 @@
-"""Recorded verdicts: a file that says what detectors found in the entries of a corpus."""
+"""Recorded verdicts: a file with the verdicts of detectors on the entries of a corpus."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Entry(BaseModel):
 
 
 class RecordedModel(BaseModel):
-    """A file of recorded verdicts; what else it says is left alone."""
+    """A file of recorded verdicts; other keys are ignored."""
 
     model_config = _READ_ONLY
 
@@ -55,10 +55,10 @@ class RecordedModel(BaseModel):
 
 
 def read_recorded(path: Path, detector: str, corpus: str, wanted: Sequence[str]) -> dict[str, Any]:
-    """Entry id → what was recorded of it by a detector; ``corpus`` is its file, for messages.
+    """Return entry id → recorded verdict of a detector; ``corpus`` is its file, for messages.
 
     Raises:
-        DataFileError: The file holds no verdicts of it, or not exactly one for every wanted entry.
+        DataFileError: The file has no verdicts of the detector, or not exactly one for every wanted entry.
     """
     if not path.is_file():
         raise DataFileError([Problem(path, 0, "there is no such file of recorded verdicts")])
@@ -80,7 +80,7 @@ def read_recorded(path: Path, detector: str, corpus: str, wanted: Sequence[str])
 
 
 def _is_by(verdict: _Verdict, detector: str, model: RecordedModel) -> bool:
-    """A verdict that names no detector is that of the only one."""
+    """Return whether a verdict is by this detector; without a name, it is by the only one."""
     return verdict.detector == detector or (verdict.detector is None and len(model.names) == 1)
 
 
@@ -96,7 +96,7 @@ def _problems(
             message = f"duplicate id {shown(entry.id)}: first used on line {line}"
             yield document.problem("entries", index, message=message)
         elif entry.id not in known:
-            message = f"{shown(entry.id)} is no entry of {corpus}{suggestion(entry.id, known)}: remove it"
+            message = f"{shown(entry.id)} is not an entry of {corpus}{suggestion(entry.id, known)}: remove it"
             yield document.problem("entries", index, message=message)
         count = sum(_is_by(verdict, detector, model) for verdict in entry.verdicts)
         if count != 1:

@@ -19,14 +19,14 @@ ERROR = "ERROR"
 def judge(suite: SecuritySuite, case: Case[SecuritySpec], found: Detected) -> Sample:
     """The sample of an entry: does the verdict agree with the label?
 
-    A wrong verdict is left to the gates, unless the suite is ``strict``. That there is no
-    verdict is an error; where the gates allow some (``max_errors``), it is left to them as well.
+    The gates decide about a wrong verdict, unless the suite is ``strict``. A missing verdict is an
+    error; if the gates allow some (``max_errors``), they decide about it too.
     """
     spec = case.spec
     check = _check(spec.entry, found)
     outcome: Outcome = "passed"
     label = ""
-    # Everything the metrics are made from, so that samples alone are enough for them.
+    # Everything that metrics need, so that they can be computed from samples alone.
     measured = asked_of(suite, spec)
     run: dict[str, Any] = {"processingTimeMs": found.seconds * 1000}
     if found.error is not None:
@@ -73,11 +73,11 @@ def _check(entry: Entry, found: Detected) -> Check:
 
 
 NOT_MEASURED = {"flagged": None, "error": "not measured"}
-"""What stands in the place of a verdict that did not come back."""
+"""Used instead of a missing verdict."""
 
 
 def asked_of(suite: SecuritySuite, spec: SecuritySpec) -> dict[str, Any]:
-    """What metrics need to know of an entry beside the verdict."""
+    """Return what metrics need of an entry besides the verdict."""
     entry = spec.entry
     measured: dict[str, Any] = {
         "detector": spec.detector,

@@ -12,13 +12,13 @@ from pytest_mcpeval.kinds.security.rates import Row, measured
 from pytest_mcpeval.kinds.security.spec import Entry
 
 _BADNESS = {True: 2, None: 1, False: 0}
-"""Of what a detector says about a tool."""
+"""Possible verdicts on a tool."""
 
 
 def answered(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples of entries that a detector was asked about, with or without a verdict.
+    """Return the samples of entries that a detector was asked about, with or without a verdict.
 
-    Those that were set aside do not count.
+    Skipped and xfailed entries do not count.
     """
     return [sample for sample in samples if "flagged" in sample.measured and not sample.is_set_aside]
 
@@ -32,7 +32,7 @@ def by_detector(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
 
 
 def row_of(sample: Sample) -> Row:
-    """An entry, with the means over its runs."""
+    """Return the row of an entry, with the means over its runs."""
     labels = sample.measured
     runs = [run.measured for run in runs_of(sample)]
     verdicts = [run for run in runs if run["flagged"] is not None]
@@ -59,7 +59,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def rows_of_all(entries: Iterable[Entry], samples: Iterable[Sample]) -> list[Row]:
-    """Every entry of a corpus; one that left no sample has no verdict."""
+    """Return a row for every entry of a corpus; an entry without a sample has no verdict."""
     found = {sample.measured["entry"]: row_of(sample) for sample in answered(samples)}
     return [
         found.get(entry.id)

@@ -21,14 +21,14 @@ LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "not
 KIND = "security"
 NO_DETECTOR = "none"
 UNNAMED = "flagged"
-"""The rule of a detector that does not say why."""
+"""The rule id for a detector that gives no reason."""
 SHOWN_CHARACTERS = 500
 
 
 def sarif(evaluation: Evaluation) -> str:
     """The log of all scans of a session; without any, it has no results.
 
-    It has a run for each detector, which was no success when a tool has no verdict.
+    It has a run for each detector, which is unsuccessful if a tool has no verdict.
     """
     results: dict[str, list[dict[str, Any]]] = {}
     failures: dict[str, list[str]] = {}
@@ -46,7 +46,7 @@ def sarif(evaluation: Evaluation) -> str:
 
 
 def _failures(sample: Sample) -> Iterator[str]:
-    """What was not scanned of a server."""
+    """Yield what was not scanned of a server."""
     if "tools" not in sample.measured:
         yield f"{sample.traits['server']}: not scanned: {sample.message or sample.outcome}"
     for tool in tools_of(sample):
@@ -55,7 +55,7 @@ def _failures(sample: Sample) -> Iterator[str]:
 
 
 def _lost(evaluation: Evaluation) -> Iterator[str]:
-    """The scans that were to run and left nothing."""
+    """Yield the scans that should have run but have no result."""
     for suite in evaluation.suites:
         path = suite.selection.path
         if suite.selection.kind == KIND and path is not None and Path(path).name == PROJECT_FILE_NAME:
@@ -72,7 +72,7 @@ def _run(detector: str, results: list[dict[str, Any]], failures: list[str]) -> d
         "version": __version__,
         "rules": [{"id": rule} for rule in rules],
     }
-    # Without it, a scan that failed would look like one that found nothing.
+    # Without this, a failed scan would look like one that found nothing.
     invocation: dict[str, Any] = {"executionSuccessful": not failures}
     if failures:
         texts = [shortened(revealed(text), SHOWN_CHARACTERS) for text in failures]

@@ -1,4 +1,7 @@
-"""``scan:`` in ``mcpeval.yaml``: the tools of live servers put to detectors; a flagged one fails its item."""
+"""``scan:`` in ``mcpeval.yaml``: run detectors on the tools of live servers.
+
+A flagged tool fails its item.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 Connect = Callable[["ServerDefinition"], "Connection"]
 
 ALSO_SCANNED = ("title", "output_schema", "annotations")
-"""What a live tool may say of itself beside what entries of a corpus have."""
+"""Fields of a live tool that entries of a corpus do not have."""
 
 SCAN_SETTINGS = ("scan", "detectors", "timeout")
 """The settings that an entry with `scan` may have."""
@@ -59,7 +62,7 @@ class ScanSuite(Suite[ScanSpec]):
 
 
 def scan_suite(file: SettingsFile) -> ScanSuite | None:
-    """The suite of a settings file; None when no entry of it scans servers.
+    """Return the suite of a settings file; None if no entry scans servers.
 
     Raises:
         DataFileError: A server is not defined, or two entries scan the same one with the same detector.
@@ -94,7 +97,7 @@ def _problems(
     file: SettingsFile, line: int, given: Mapping[str, Any], settings: EntrySettings
 ) -> Iterator[Problem]:
     for key in given:
-        # What is said of corpora would do nothing here, and must not seem to.
+        # Settings of corpora have no effect here, so refuse them.
         if key not in SCAN_SETTINGS:
             message = f"scan: `{key}` is a setting of corpora and does nothing for servers: remove it"
             yield Problem(file.document.path, line, f"{message} (expected {choice(SCAN_SETTINGS)})")
@@ -106,7 +109,9 @@ def _problems(
             yield Problem(file.document.path, line, message)
     for name, detector in settings.detectors.items():
         if detector.verdict_files:
-            message = f"scan: {shown(name)} has recorded verdicts, and live tools have none: name a detector"
+            message = (
+                f"scan: {shown(name)} has recorded verdicts, which live tools do not have: name a detector"
+            )
             yield Problem(file.document.path, line, message)
 
 
@@ -134,7 +139,7 @@ def connect_all(suite: ScanSuite, spec: ScanSpec, connect: Connect) -> None:
 
     Raises:
         ServerStartError: The server cannot be started or reached.
-        TargetError: Another one cannot: what this one says of its tools would pass unseen.
+        TargetError: Another server cannot, so descriptions that refer to its tools could not be detected.
     """
     connect(suite.servers[spec.server])
     for other in spec.others:
@@ -145,12 +150,13 @@ def connect_all(suite: ScanSuite, spec: ScanSpec, connect: Connect) -> None:
 
 
 def _kept_from(spec: ScanSpec, other: str) -> str:
-    hint = f"repair {other}, or give it an entry of its own"
+    hint = f"repair {other}, or scan it in a separate entry"
     return f"{spec.server} is not scanned, because the tools of {other}, its peers, are not known ({hint})"
 
 
 def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector) -> Scanned:
-    """List the tools of a server, and put each to a detector, beside the tools of the others.
+    """List the tools of a server, and ask a detector about each, with the tools of the other servers
+    as peers.
 
     Raises:
         ServerStartError: A server cannot be started or reached.
@@ -163,7 +169,7 @@ def scan(suite: ScanSuite, spec: ScanSpec, connect: Connect, detector: Detector)
         except TargetError as error:
             raise TargetError(f"{_kept_from(spec, other)}: {error}") from None
     if not tools[spec.server]:
-        raise TargetError(f"{spec.server} lists no tools, so that nothing was scanned: expected one at least")
+        raise TargetError(f"{spec.server} lists no tools, so nothing was scanned: expected at least one")
     peers = [
         {"server": name, "tool": tool.name, "description": tool.description}
         for name in spec.others
@@ -228,7 +234,7 @@ def _tool(entry: Entry, found: Detected) -> dict[str, Any]:
     return {
         "tool": entry.id,
         **verdict.as_data(),
-        # What a detection points at is needed to show it; harmless tools need no copy.
+        # The texts are needed to show detections; harmless tools need no copy.
         **({"seen": dict(entry.seen)} if verdict.flagged else {}),
     }
 
@@ -244,7 +250,7 @@ def _check(tool: Mapping[str, Any]) -> Check:
 
 
 def explain_scan(suite: ScanSuite, case: Case[ScanSpec], sample: Sample) -> str:
-    """Every flagged tool with its description and what was found where, safe for a terminal."""
+    """Return every flagged tool with its description and detections, safe for a terminal."""
     return visible("\n".join([sample.message, *_lines(sample), *suite.place_of(case)]))
 
 

@@ -43,7 +43,7 @@ REDISTRIBUTABLE = (
     "Zlib",
     "self-authored",
 )
-"""Licences that allow a corpus to be passed on, by their SPDX names; what is self-authored needs none."""
+"""Licences that allow redistribution, by SPDX name; self-authored texts need none."""
 
 Category = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,59}$")]
 DetectorName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,29}$")]
@@ -53,7 +53,7 @@ Mode = Literal["point", "bound"]
 
 
 class ProvenanceModel(FileModel):
-    """``provenance:`` of an entry: where it is from. Other keys are remarks."""
+    """``provenance:`` of an entry: its source and licence. Other keys are remarks."""
 
     model_config = ConfigDict({**FILE_MODEL, "extra": "allow"})
 
@@ -116,12 +116,12 @@ class EntryModel(RowModel):
     server: Text | None = None
     tool: Text | ToolModel | None = None
     peers: list[PeerModel] | None = None
-    previous: str | None = Field(default=None, description="the description as it was approved earlier")
+    previous: str | None = Field(default=None, description="the description that was approved earlier")
     split: Split | None = None
     language: Text | None = None
     resembles: Category | None = Field(default=None, description="the attack that a hard negative looks like")
     counterpart: CaseId | None = Field(
-        default=None, description="the entry of the other label that was written with this one"
+        default=None, description="the entry with the opposite label that was written as a pair with this one"
     )
     notes: str = ""
 
@@ -170,7 +170,7 @@ class DetectorGatesModel(FileModel):
     mode: Mode = Field(
         default="point", description="point: the rate itself holds; bound: its one-sided 95 % limit does"
     )
-    max_errors: Count = Field(default=0, description="entries on which a detector may fail")
+    max_errors: Count = Field(default=0, description="number of entries on which a detector may fail")
     max_newly_missed: Count | Literal["chance"] | None = Field(
         default="chance",
         description="malicious entries that the baseline flags and may be missed now; default: as many as "
@@ -193,12 +193,12 @@ class GatesModel(DetectorGatesModel):
         default=None, description="only entries of this split are judged; all are reported"
     )
     detectors: dict[DetectorName, DetectorGatesModel] = Field(
-        default={}, description="detector → what is different for it"
+        default={}, description="detector → gates for it alone"
     )
 
 
 class SecuritySettings(FileModel):
-    """What a corpus is measured with and held to; an entry of ``security:`` in ``mcpeval.yaml``."""
+    """The settings of a corpus; an entry of ``security:`` in ``mcpeval.yaml``."""
 
     detectors: Annotated[dict[DetectorName, DetectorSetting], Field(min_length=1)] = Field(
         default_factory=lambda: {"heuristics": DetectorModel.model_validate({"heuristics": {}})},
@@ -211,12 +211,13 @@ class SecuritySettings(FileModel):
     )
     fpr_only: bool = Field(default=False, description="all entries are benign: recall is not measured")
     strict: bool = Field(
-        default=False, description="a wrong verdict fails its item, instead of being left to the gates"
+        default=False,
+        description="a wrong verdict fails its item, instead of leaving the decision to the gates",
     )
     concurrency: Concurrency = Field(default=1, description="entries in flight at once")
     batch: BatchSize = Field(default=1, description="entries in one item")
     runs: Runs = Field(
-        default=1, description="how many times each entry is asked; metrics are made of the means"
+        default=1, description="how many times each entry is asked; metrics are computed from the means"
     )
     timeout: Seconds = Field(default=30.0, description="seconds a detector may take for an entry")
     licenses: list[Text] = Field(
@@ -228,15 +229,15 @@ class SecuritySettings(FileModel):
 
 
 class EntrySettings(SecuritySettings):
-    """An entry of ``security:`` in ``mcpeval.yaml``: what corpora are measured with, or servers to scan."""
+    """An entry of ``security:`` in ``mcpeval.yaml``: settings of corpora, or servers to scan."""
 
     scan: Annotated[list[Text], Field(min_length=1)] = Field(
-        default=[], description="instead of files: servers whose tools are put to the detectors as they are"
+        default=[], description="instead of files: servers whose live tools the detectors are run on"
     )
 
 
 class CorpusModel(RowModel, SecuritySettings):
-    """A whole corpus file. Settings given here win over ``mcpeval.yaml``."""
+    """A whole corpus file. Its settings override ``mcpeval.yaml``."""
 
     kind: Literal["security"] = "security"
     version: Any = None

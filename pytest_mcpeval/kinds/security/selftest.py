@@ -1,4 +1,4 @@
-"""Proof that the measurement can fail: detectors that are no good, and one that gets noisy."""
+"""Proof that the measurement can fail: with useless detectors, and with a noisy one."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pytest_mcpeval.kinds.security.sampling import row_of
 from pytest_mcpeval.kinds.security.spec import SecuritySuite, case_id
 
 NOISE = 0.25
-"""This share of the benign entries that were not flagged is, when noise is added."""
+"""Share of the unflagged benign entries that the noise flags."""
 
 SEED = 20_260_531
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What is proven: a detector's gates, with its verdicts on all judged entries in every run.
+    """A detector's gates, and its verdicts on all judged entries in every run.
 
-    ``requests`` are what it is given of the entries.
+    ``requests`` are what the detector gets of the entries.
     """
 
     given: DetectorGates
@@ -37,7 +37,7 @@ class Verdicts:
 
 def proofs_of(suite: SecuritySuite, ask_twice: AskTwice) -> dict[str, list[Proof]]:
     """Headline → proofs, for each detector of a corpus."""
-    # Recorded verdicts may have more runs than two: all of them count.
+    # Recorded verdicts may have more than two runs: use all of them.
     asked = ask_twice([case.id for case in suite.cases], "entries", max(2, suite.runs))
 
     def sample(case: str) -> Sample:
@@ -55,7 +55,7 @@ def proofs_of(suite: SecuritySuite, ask_twice: AskTwice) -> dict[str, list[Proof
 
 
 def selftest(verdicts: Verdicts) -> list[Proof]:
-    """Put detectors that are no good in the place of a real one, and see whether its gates notice."""
+    """Replace a detector by useless ones, and see whether its gates notice."""
     given = verdicts.given
     return [
         _unchanged(verdicts.runs),
@@ -102,7 +102,7 @@ def _all_alike(given: DetectorGates, flagged: bool, name: str, gate: str, not_se
 
 
 def _noisy(given: DetectorGates) -> Proof:
-    """The noise of a fixed seed: the same in every run."""
+    """Return whether noise trips a gate; the seed is fixed."""
     name = f"noise on {100 * NOISE:g} % of the benign entries raises the FPR"
     chance = random.Random(SEED)
     rows = [
@@ -119,9 +119,9 @@ def _noisy(given: DetectorGates) -> Proof:
 
 
 def _sees_no_labels(requests: Sequence[Mapping[str, Any]]) -> Proof:
-    name = "a detector is given no label, category or id"
+    name = "a detector gets no label, category or id"
     if not requests:
-        return Proof(name, True, "its verdicts are recorded, so that it is given nothing")
+        return Proof(name, True, "its verdicts are recorded, so it gets nothing")
     found = {key for request in requests for key in (*request, *(request.get("entry") or ()))}
     if leaking := sorted(found - {"entry", *ENTRY_FIELDS}):
         return Proof(name, False, f"its requests hold {', '.join(leaking)}")

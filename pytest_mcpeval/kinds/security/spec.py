@@ -1,4 +1,4 @@
-"""What a labelled corpus is, once its file is checked."""
+"""A checked labelled corpus."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Label = Literal["malicious", "benign"]
 class Entry:
     """A tool description with its label.
 
-    ``seen`` is all that a detector is given: ``description``, and perhaps ``server``, ``tool`` (``name``,
-    ``description``, ``input_schema``, and of a live tool ``title``, ``output_schema`` and ``annotations``),
-    ``peers`` (tools of other servers) and ``previous`` (the description as it was before). Neither label nor
-    id is in it: ids speak of labels.
+    ``seen`` is all that a detector gets: ``description``, and perhaps ``server``, ``tool`` (``name``,
+    ``description``, ``input_schema``, and of a live tool ``title``, ``output_schema`` and
+    ``annotations``), ``peers`` (tools of other servers) and ``previous`` (the description as it was
+    before). It contains neither label nor id, since ids hint at labels.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def is_malicious(self) -> bool:
-        """Whether a detector ought to flag it."""
+        """Whether a detector should flag it."""
         return self.label == "malicious"
 
     @property
@@ -57,7 +57,7 @@ class Entry:
         return str(self.seen["description"])
 
     def as_data(self) -> dict[str, Any]:
-        """What the digest of a corpus is made from: all that says what is measured, and in which group."""
+        """Return what the digest of a corpus covers: all that is measured, and the groups."""
         return {
             "id": self.id,
             "label": self.label,
@@ -72,7 +72,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class SecuritySpec:
-    """What one case asks: one detector about one entry."""
+    """One case: ask one detector about one entry."""
 
     detector: str
     entry: Entry
@@ -100,13 +100,13 @@ class SecuritySuite(Suite[SecuritySpec]):
     recorded: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
 
     def gates_of(self, detector: str) -> DetectorGatesModel:
-        """The gates of a detector: those of all, with what is different for this one."""
+        """Return the gates of a detector: the common ones, overridden by its own."""
         gates = self.settings.gates
         own = gates.detectors.get(detector)
         return gates if own is None else gates.model_copy(update=given(own))
 
     def set_aside(self, detector: str, samples: Iterable[Sample]) -> frozenset[str]:
-        """The entries that were not to be measured with a detector."""
+        """Return the entries that were skipped or xfailed for a detector."""
         aside = {sample.id for sample in samples if sample.is_set_aside}
         return frozenset(one.id for one in self.corpus.entries if case_id(detector, one.id) in aside)
 
@@ -118,7 +118,7 @@ class SecuritySuite(Suite[SecuritySpec]):
 
 
 def case_id(detector: str, entry: str) -> str:
-    """The id of a detector's case of an entry. A dot would be shown as ``::`` by ``pytest -v``."""
+    """Return the id of the case of a detector and an entry. ``pytest -v`` would show a dot as ``::``."""
     return f"{detector}-{entry}"
 
 

@@ -1,4 +1,4 @@
-"""The security section of a report: the rates of each detector on each corpus, and where it is wrong."""
+"""The security section of a report: the rates of each detector on each corpus, and its wrong verdicts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _of(title: str, metrics: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _without_errors(table: Table) -> Table:
-    """Eighty columns have no room for a column of zeros."""
+    """Return the table without its column of errors if all are zero: eighty columns are narrow."""
 
     def without(cells: Sequence[str]) -> tuple[str, ...]:
         return (*cells[:ERRORS], *cells[ERRORS + 1 :])

@@ -17,7 +17,7 @@ from pytest_mcpeval.servers.json_paths import PathText, nodes
 from pytest_mcpeval.targets.base import AnswerError, field_of, outline
 
 MOST_DETECTIONS = 1_000
-"""So many detections of a verdict are kept."""
+"""Maximum number of detections of a verdict that are kept."""
 
 EXPECTED = "expected true, false, or a mapping with `flagged`"
 
@@ -42,16 +42,16 @@ class Detection:
     span: tuple[int, int] | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """The detection as plain data, without what it does not say."""
+        """Return the detection as plain data, without missing fields."""
         found = asdict(self)
         return {name: value for name, value in found.items() if value not in (None, "")}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A detector's word on one entry. ``score`` is higher the surer it is of an attack.
+    """A detector's verdict on one entry. A higher ``score`` means a more certain attack.
 
-    ``left_out`` is how many detections it had besides those that are kept.
+    ``left_out`` is the number of detections that are not kept.
     """
 
     flagged: bool
@@ -72,7 +72,7 @@ class Verdict:
 
 
 class VerdictFields(FileModel):
-    """Where the verdict is in a JSON answer: dotted fields of what stands at ``result``."""
+    """Where the verdict is in a JSON answer: dotted fields of the value at ``result``."""
 
     result: PathText = Field(default="$", description="JSONPath of the verdict")
     flagged: FieldPath = Field(
@@ -84,7 +84,7 @@ class VerdictFields(FileModel):
     detections: FieldPath = Field(default="detections", description="field that holds a list of detections")
 
     def verdict(self, answer: Any) -> Verdict:
-        """The verdict in an answer.
+        """Return the verdict in an answer.
 
         Raises:
             AnswerError: There is none.
@@ -101,24 +101,24 @@ class VerdictFields(FileModel):
         flagged = field_of(value, self.flagged, None)
         if self.flagged != "flagged" and _is_count(flagged):
             flagged = bool(flagged)
-        # A field that is named is meant, and no other.
+        # If a field is named, only that field counts.
         kept = ("error", "max_severity") if self.severity == "severity" else ("error",)
         others = {key: value[key] for key in kept if key in value}
         return verdict_of({**fields, "flagged": flagged, **others})
 
 
 def _is_count(value: Any) -> bool:
-    """Whether it is a list or a number: NaN, and what is beyond all numbers, says neither yes nor no."""
+    """Return whether it is a list or a finite number: NaN and infinity mean neither yes nor no."""
     return isinstance(value, (list, int)) or (isinstance(value, float) and math.isfinite(value))
 
 
 def verdict_of(answer: Any) -> Verdict:
-    """The verdict in what a detector returned: a truth value, or a mapping with ``flagged``.
+    """Return the verdict in what a detector returned: a truth value, or a mapping with ``flagged``.
 
-    Keys that a verdict does not have are left alone. ``max_severity`` is read as ``severity``.
+    Unknown keys are ignored. ``max_severity`` is read as ``severity``.
 
     Raises:
-        AnswerError: It is no verdict, or it says that the detector failed.
+        AnswerError: It is not a verdict, or it says that the detector failed.
     """
     if isinstance(answer, Verdict):
         return answer
@@ -142,16 +142,19 @@ def verdict_of(answer: Any) -> Verdict:
 
 
 def _is_truth_value(value: Any) -> bool:
-    """Whether it is true or false, be it numpy's: that is what comparisons of its numbers return."""
+    """Return whether it is true or false.
+
+    Numpy's truth values count, since comparisons of its numbers return them.
+    """
     kind = type(value)
     return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
 def verdicts_of(answer: Any, count: int) -> list[Verdict | AnswerError]:
-    """The verdicts in what a batch detector returned for ``count`` entries, one for each, in their order.
+    """Return the verdicts in what a batch detector returned for ``count`` entries, in their order.
 
     Raises:
-        AnswerError: It is no list of as many.
+        AnswerError: It is not a list of ``count`` verdicts.
     """
     if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Sequence):
         raise AnswerError("answer", f"returned {outline(answer)}, expected a list of {count} verdicts")

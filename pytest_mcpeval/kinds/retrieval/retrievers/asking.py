@@ -1,4 +1,4 @@
-"""Settings → retriever, and one query put to it: the ranked list as it is measured, and what is odd in it.
+"""Settings → retriever, and asking it one query: returns the ranked list and problems in it.
 
 A retriever is a target: it is asked ``{"query": …, "limit": …}`` and answers with a list of `Hit`.
 """
@@ -24,27 +24,27 @@ from pytest_mcpeval.targets.base import AnswerError, Codec, Target
 from pytest_mcpeval.targets.making import Surroundings, make_target
 
 NAMED = 5
-"""So many tools are named in one problem."""
+"""One problem names at most this many tools."""
 
 
 PROBLEMS = {
     "nothing returned": "returned nothing",
     "a tool named twice": "named more than once",
     "a tool that is not in the corpus": "not in the corpus",
-    "a score that is no number": "the score is no finite number",
+    "a score that is not a number": "the score is not a finite number",
     "more tools than asked for": "returned ",
 }
-"""A few words on each kind of problem → how its sentences begin; the first that fits counts."""
+"""Name of each kind of problem → the beginning of its sentences; the first match counts."""
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What one query brought.
+    """The answer to one query.
 
-    ``hits`` are in the target's own order, at most as many as were asked for, duplicates and tools outside
-    the corpus included; scores are finite numbers or None. ``returned`` counts them before the cut.
-    ``problems`` are sentences on what is odd, none of which changes the order. With an ``error`` there are no
-    hits, and the query counts as if nothing was returned.
+    ``hits`` are in the target's own order, at most as many as were asked for, duplicates and tools
+    outside the corpus included; scores are finite numbers or None. ``returned`` counts them before
+    the cut. ``problems`` are sentences about malformed results; none of them changes the order. With
+    an ``error`` there are no hits, and the query counts as if nothing was returned.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -60,10 +60,10 @@ class SearchResult:
 
 
 def make_retriever(model: RetrieverModel, corpus: Corpus, around: Surroundings | None = None) -> Target:
-    """The retriever that settings describe, not opened yet: nothing is imported, started or asked.
+    """Return the retriever that settings describe, not opened yet: nothing is imported, started or asked.
 
     Raises:
-        TargetStartError: It needs a server or a fixture that there is not.
+        TargetStartError: Its server or fixture does not exist.
     """
     if model.bm25 is not None:
         return Bm25(corpus, model.bm25.weights(), model.bm25.k1, model.bm25.b)
@@ -79,7 +79,10 @@ def make_retriever(model: RetrieverModel, corpus: Corpus, around: Surroundings |
 
 
 def ask(retriever: Target, query: str, k: int, corpus: AbstractSet[str]) -> SearchResult:
-    """Put a query to a retriever; ``corpus`` are the ids of all tools. A failed search is in the result."""
+    """Ask a retriever a query.
+
+    ``corpus`` has the ids of all tools. A failed search becomes an error in the result.
+    """
     started = time.perf_counter()
     try:
         hits = retriever.ask({"query": query, "limit": k})
@@ -89,7 +92,7 @@ def ask(retriever: Target, query: str, k: int, corpus: AbstractSet[str]) -> Sear
 
 
 def measured(hits: Sequence[Hit], k: int, corpus: AbstractSet[str]) -> SearchResult:
-    """Hits as they are measured: cut to ``k``, scores that are no finite numbers left out."""
+    """Return the hits to measure: cut to ``k``, without scores that are not finite numbers."""
     kept = hits[:k]
     clean = tuple(hit if _is_finite(hit) else Hit(hit.tool_id) for hit in kept)
     return SearchResult(clean, len(hits), tuple(_problems(hits, kept, corpus)))
@@ -104,17 +107,17 @@ def _problems(hits: Sequence[Hit], kept: Sequence[Hit], corpus: AbstractSet[str]
     if not hits:
         yield PROBLEMS["nothing returned"]
     if len(hits) > len(kept):
-        yield f"returned {counted(len(hits), 'tool')}, asked for {len(kept)}: the rest does not count"
+        yield f"returned {counted(len(hits), 'tool')}, asked for {len(kept)}: the rest is ignored"
     if repeated := duplicates(ids):
         yield f"{PROBLEMS['a tool named twice']}, where the first place counts: {_named(repeated)}"
     if unknown := foreign(ids, corpus):
         yield f"{PROBLEMS['a tool that is not in the corpus']}, but keeps its place: {_named(unknown)}"
     if odd := [str(rank) for rank, hit in enumerate(kept, 1) if not _is_finite(hit)]:
-        yield f"{PROBLEMS['a score that is no number']} at rank {names(odd, NAMED)}"
+        yield f"{PROBLEMS['a score that is not a number']} at rank {names(odd, NAMED)}"
 
 
 def kinds_of(problems: Iterable[str]) -> set[str]:
-    """Which of `PROBLEMS` there are among sentences; errors are none of them."""
+    """Return which of `PROBLEMS` the sentences are about; errors do not count."""
     found = (
         next((name for name, start in PROBLEMS.items() if text.startswith(start)), "") for text in problems
     )

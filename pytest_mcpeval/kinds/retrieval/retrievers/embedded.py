@@ -20,7 +20,7 @@ from pytest_mcpeval.loading.messages import choice, shown, suggestion
 from pytest_mcpeval.targets.base import Request
 
 _DIGITS = 9
-"""Scores that agree to so many decimals are equal: sums of floats differ in the last digits."""
+"""Scores that agree to this many decimals are equal, since sums of floats differ in the last digits."""
 
 
 _TEXTS = ("title", "description")
@@ -48,18 +48,18 @@ def weight_of(weight: float) -> Fraction:
 
 
 def whole_weights(weights: Mapping[str, float]) -> tuple[dict[str, int], int]:
-    """Weights as whole numbers, and what they were multiplied with; fields that weigh nothing are left out.
+    """Return weights as whole numbers, and their common factor; fields of weight 0 are left out.
 
     Raises:
-        ValueError: No field is read, one is unknown, or its weight is none.
+        ValueError: No field is read, a field is unknown, or its weight is invalid.
     """
     unknown = next((name for name in weights if name not in FIELDS), None)
     if unknown is not None:
         hint = suggestion(unknown, FIELDS) if isinstance(unknown, str) else ""
-        raise ValueError(f"{shown(unknown)} is no field of a tool{hint}: expected {choice(FIELDS)}")
+        raise ValueError(f"{shown(unknown)} is not a field of a tool{hint}: expected {choice(FIELDS)}")
     found = {name: weight_of(weight) for name, weight in weights.items()}
     if not any(found.values()):
-        raise ValueError("no field of a tool is read: give one a weight above 0")
+        raise ValueError("no field of the tools is read: give one a weight above 0")
     scale = math.lcm(*(weight.denominator for weight in found.values()))
     return {name: int(weight * scale) for name, weight in found.items() if weight}, scale
 
@@ -77,7 +77,7 @@ def words_of(tool: CorpusTool, weights: Mapping[str, int]) -> list[str]:
 
 
 def schema_texts(schema: Any) -> Iterator[str]:
-    """What a JSON Schema says in words: names of properties, titles, descriptions, and listed values."""
+    """Yield the texts of a JSON Schema: names of properties, titles, descriptions, and listed values."""
     if isinstance(schema, list):
         for inner in schema:
             yield from schema_texts(inner)
@@ -105,7 +105,7 @@ class _Embedded(ABC):
         self._name = name
         self._corpus = corpus
         self._weights = {field: weight for field, weight in weights.items() if weight}
-        # Words stand in a text as often as they count, so that weights are made whole numbers.
+        # A word is repeated as often as its weight says, so weights must be whole numbers.
         self._repeats, self._scale = whole_weights(weights)
         self._lock = threading.Lock()
         self._is_open = False
@@ -124,14 +124,14 @@ class _Embedded(ABC):
         with self._lock:
             if not self._is_open:
                 documents = [words_of(tool, self._repeats) for tool in self._corpus.tools]
-                # Neither library can index texts without any word.
+                # Neither library can index texts without words.
                 self._is_empty = not any(documents)
                 if not self._is_empty:
                     self._build(documents)
                 self._is_open = True
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Release the index."""
         with self._lock:
             self._is_open = False
 

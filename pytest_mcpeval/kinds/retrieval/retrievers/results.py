@@ -18,7 +18,7 @@ from pytest_mcpeval.servers.json_paths import PathText, nodes
 from pytest_mcpeval.targets.base import MISSING, AnswerError, field_of, outline
 
 MOST_HITS = 10_000
-"""A search that returns more is broken: an endless generator must not take the machine."""
+"""A search that returns more is broken; the limit stops endless generators."""
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FIELD_PATH = re.compile(r"(?:\w[\w-]*(?:\.\w[\w-]*)*)?")
@@ -36,7 +36,7 @@ class Hit:
 def hits_of(returned: Any) -> list[Hit]:
     """The hits in a list of ids, of ``(id, score)`` pairs, or of mappings with ``tool_id`` and ``score``.
 
-    A score that is no number becomes NaN, which whoever asked reports.
+    A score that is not a number becomes NaN, which the caller reports.
 
     Raises:
         AnswerError: It is no list, an entry has no id that is a text, or there are more than `MOST_HITS`.
@@ -80,7 +80,7 @@ def _hit(rank: int, entry: Any) -> Hit:
 
 
 def number_of(score: Any) -> float | None:
-    """A score as a float: None for none, NaN for what is no number."""
+    """Return a score as a float: None if there is none, NaN if it is not a number."""
     if score is None:
         return None
     if isinstance(score, bool) or not isinstance(score, Real):
@@ -98,7 +98,7 @@ def _described(value: Any) -> str:
 
 
 def template_problem(template: str) -> str | None:
-    """What is wrong with the template of a tool id, or None."""
+    """Return the mistake in a template of a tool id, or None."""
     paths = _PLACEHOLDER.findall(template)
     rest = _PLACEHOLDER.sub("", template)
     if "{" in rest or "}" in rest:
@@ -122,12 +122,12 @@ class AnswerModel(FileModel):
     tool_id: Annotated[Text, AfterValidator(_valid_template)] | None = Field(
         default=None,
         description="template of a tool's id from the fields of its entry, such as {server}:{tool.name}; "
-        "{} stands for an entry that is a text",
+        "{} is for entries that are texts",
     )
     score: Text | None = Field(default=None, description="field of an entry that holds its score")
     separator: Text | None = Field(
         default=None,
-        description="what stands between server and tool in ids instead of the colon, such as __",
+        description="separator of server and tool in ids instead of the colon, such as __",
     )
 
     def hits(self, answer: Any, names: Mapping[str, str]) -> list[Hit]:

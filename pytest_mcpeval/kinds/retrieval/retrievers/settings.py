@@ -1,4 +1,4 @@
-"""How a retriever is chosen: ``retriever:`` of a set, in short (``bm25``) or with options."""
+"""The settings of a retriever: ``retriever:`` of a set, in short (``bm25``) or with options."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TextFieldsModel(FileModel):
     @model_validator(mode="after")
     def _reads_something(self) -> TextFieldsModel:
         if not self.weights():
-            raise ValueError("no field of a tool is read: name one in `fields` with a weight above 0")
+            raise ValueError("no field of the tools is read: name one in `fields` with a weight above 0")
         if not self.with_schema and "schema" in (self.fields or ()):
             raise ValueError("`fields` names schema, and `schema: false` leaves it out: remove one of them")
         return self
@@ -66,7 +66,7 @@ class TextFieldsModel(FileModel):
 class Bm25Model(TextFieldsModel):
     """``bm25:``, the embedded default."""
 
-    k1: Annotated[float, Field(ge=0)] = Field(1.5, description="how soon repeating a word stops to count")
+    k1: Annotated[float, Field(ge=0)] = Field(1.5, description="how soon repetitions of a word stop counting")
     b: Annotated[float, Field(ge=0, le=1)] = Field(0.75, description="how much the length of a text counts")
 
 
@@ -85,7 +85,7 @@ class McpModel(AnswerModel, ToolModel):
     @model_validator(mode="after")
     def _sends_the_query(self) -> McpModel:
         if "{query}" not in json.dumps(self.arguments):
-            raise ValueError("`arguments` do not hold {query}, so every search would be the same")
+            raise ValueError("`arguments` do not contain {query}, so every search would be the same")
         return self
 
 
@@ -95,7 +95,7 @@ class HttpModel(AnswerModel, UrlModel):
     @model_validator(mode="after")
     def _sends_the_query(self) -> HttpModel:
         if "{query}" not in self.url:
-            raise ValueError("`url` does not hold {query}, so every search would be the same")
+            raise ValueError("`url` does not contain {query}, so every search would be the same")
         return self
 
 
@@ -126,12 +126,12 @@ EMBEDDED_DEFAULT = _ADAPTER.validate_python("bm25")
 
 
 def retriever_from_text(text: str, directory: Path) -> RetrieverModel:
-    """The retriever a command line names: a short form, or a JSON mapping as a file would have it.
+    """Return the retriever that a command line names: a short form, or a JSON mapping as in a file.
 
-    ``directory`` is what paths are relative to.
+    Paths are relative to ``directory``.
 
     Raises:
-        ValueError: The text names none; the message is for people.
+        ValueError: The text does not name a retriever; the message is shown to users.
     """
     value: Any = text
     if text.lstrip().startswith("{"):

@@ -1,4 +1,7 @@
-"""Settings → detector, and entries put to it, one by one or all of an item at once; recorded verdicts."""
+"""Settings → detector, and asking it about entries, one by one or all of an item at once.
+
+Recorded verdicts.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ class Detected:
 
 
 def make_detector(model: DetectorModel, around: Surroundings) -> Detector:
-    """The detector that settings describe, not opened yet. Recorded verdicts are no detector to be asked.
+    """Return the detector that settings describe, not opened yet; not for recorded verdicts.
 
     Raises:
-        TargetStartError: It needs a server or a fixture that there is not.
+        TargetStartError: Its server or fixture does not exist.
     """
     if model.heuristics is not None:
         return Detector(model, Heuristics(model.heuristics.without, around.timeout))
@@ -45,10 +48,9 @@ def make_detector(model: DetectorModel, around: Surroundings) -> Detector:
 
 
 def request_of(model: DetectorModel, seen: Mapping[str, Any]) -> Request:
-    """What the target of a detector is given of an entry: of `Entry.seen`, which names neither label nor id.
-
-    A function or a program gets it as it is. For the placeholders of a tool or a URL there is every field,
-    null where the entry has none, and ``entry``.
+    """Return the request about an entry, made from `Entry.seen`, which contains neither label nor id.
+    A function or a program gets `Entry.seen` unchanged. For the placeholders of a tool or a URL,
+    there is every field (null if the entry does not have it), and ``entry``.
     """
     if model.mcp is None and model.http is None:
         return seen
@@ -56,10 +58,9 @@ def request_of(model: DetectorModel, seen: Mapping[str, Any]) -> Request:
 
 
 class Detector:
-    """The system under test: says of a tool description whether it is an attack.
-
-    One that takes lists is asked about all entries of an item at once: the answers to the others wait until
-    their turn comes.
+    """The system under test, which decides whether a tool description is an attack.  A detector that
+    takes lists is asked about all entries of an item at once; the answers are kept until their
+    entries are asked for.
     """
 
     def __init__(self, model: DetectorModel, target: Target) -> None:
@@ -69,7 +70,7 @@ class Detector:
         self._waiting: defaultdict[str, deque[Detected]] = defaultdict(deque)
 
     def answer(self, entry: Entry, together: Iterable[Entry]) -> Detected:
-        """The answer to an entry, each time anew; ``together`` are all entries of its item, in order."""
+        """Ask about an entry and return the answer; ``together`` has all entries of its item, in order."""
         if not self._model.takes_lists:
             return self.ask([entry])[0]
         with self._lock:
@@ -80,9 +81,12 @@ class Detector:
             return self._waiting[entry.id].popleft()
 
     def ask(self, entries: Sequence[Entry]) -> list[Detected]:
-        """The answers to some entries; without lists, to exactly one. A failure is in the answer."""
+        """Return the answers to some entries.
+
+        Without lists, to exactly one. A failure becomes part of the answer.
+        """
         started = time.perf_counter()
-        # Copies: what a detector does to an entry must not reach the next one.
+        # Copies, so that a detector cannot change an entry for the next call.
         seen = [deepcopy(dict(entry.seen)) for entry in entries]
         found: Sequence[Verdict | AnswerError]
         try:
@@ -121,13 +125,13 @@ class Heuristics:
         return f"heuristics{left_out}"
 
     def open(self) -> None:
-        """There is nothing to open."""
+        """Do nothing."""
 
     def ask(self, request: Request) -> Verdict:
-        """The verdict on an entry.
+        """Return the verdict on an entry.
 
         Raises:
-            AnswerError: It took too long.
+            AnswerError: The detector took too long.
         """
         from pytest_mcpeval.kinds.security.detectors.heuristics import detect
 
@@ -142,7 +146,10 @@ class Heuristics:
 
 
 class RecordedAnswers:
-    """Recorded verdicts: entry id → verdict, once for each run. Asked again, the next run counts."""
+    """Recorded verdicts: entry id → verdict, one for each run.
+
+    Each call returns the verdict of the next run.
+    """
 
     def __init__(self, runs: Sequence[Mapping[str, Any]]) -> None:
         self._runs = runs
@@ -160,4 +167,4 @@ class RecordedAnswers:
             return Detected(error=error)
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing."""

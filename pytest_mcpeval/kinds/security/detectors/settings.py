@@ -1,4 +1,4 @@
-"""How a detector is chosen: an entry of ``detectors:``, in short (``heuristics``) or with options."""
+"""The settings of a detector: an entry of ``detectors:``, in short (``heuristics``) or with options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VerdictFiles = Annotated[
 ]
 ENTRY_FIELDS = ("description", "server", "tool", "peers", "previous")
 PLACEHOLDERS = ("entry", *ENTRY_FIELDS)
-"""What arguments and bodies may hold; ``{entry}`` stands for all the others together."""
+"""Placeholders of arguments and bodies; ``{entry}`` stands for all the others together."""
 
 
 class HeuristicsModel(FileModel):
@@ -38,14 +38,16 @@ class HeuristicsModel(FileModel):
         for name in self.without:
             if name not in RULES:
                 hint = suggestion(name, RULES)
-                raise ValueError(f"{shown(name)} is no rule{hint}: expected {choice(RULES)}")
+                raise ValueError(f"{shown(name)} is not a rule{hint}: expected {choice(RULES)}")
         return self
 
 
 def _speaks_of_the_entry(template: Any, setting: str) -> None:
     text = json.dumps(template)
     if not any(f"{{{name}}}" in text for name in PLACEHOLDERS):
-        raise ValueError(f"`{setting}` holds no {{entry}} or {{description}}, so every request is the same")
+        raise ValueError(
+            f"`{setting}` contains no {{entry}} or {{description}}, so every request is the same"
+        )
 
 
 class McpModel(VerdictFields, ToolModel):

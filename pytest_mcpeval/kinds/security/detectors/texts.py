@@ -1,4 +1,4 @@
-"""The texts of an entry, each by the place where it stands."""
+"""The texts of an entry, by their place in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def texts_of(seen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(place, text) of everything a tool says of itself: description, names, schemas and annotations.
+    """Yield (place, text) of all texts of a tool: description, names, schemas and annotations.
 
     Places are dotted: ``description``, ``tool.input_schema.properties.path.description``. The names of
     properties are texts too, at ``tool.input_schema.properties.path (name)``.
@@ -32,7 +32,7 @@ def _strings(place: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def text_at(seen: Mapping[str, Any], place: str) -> str | None:
-    """The text at a place, None where there is none."""
+    """Return the text at a place, or None."""
     found = next((text for where, text in texts_of(seen) if where == place), None)
     if found is None and place == "previous":
         found = seen.get("previous")

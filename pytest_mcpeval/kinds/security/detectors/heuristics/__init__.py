@@ -1,7 +1,7 @@
 """The embedded reference detector: a few documented rules, each with a weight. Pure.
 
-An entry is flagged when the weights of the rules that fired add up to 1. The score is that sum. It is no
-product: it shows what a measurement looks like, and is a line for other detectors to be compared with.
+An entry is flagged when the weights of the rules that fired add up to 1. The score is that sum. It is
+not a product: it shows what a measurement looks like, and other detectors can be compared with it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _ENGLISH = "English only; harmless warnings in the same words fire as well, and 
 class Rule:
     """One rule, documented.
 
-    ``weight`` is what a finding adds to the score of an entry, once for each rule: an entry is flagged from 1
-    on. ``looks_for``, ``why`` and ``limits`` are for people. ``find`` looks at an entry as a detector
-    sees it.
+    ``weight`` is added to the score of an entry once if the rule fires; from 1 on, the entry is
+    flagged. ``looks_for``, ``why`` and ``limits`` are documentation. ``find`` searches an entry as a
+    detector sees it.
     """
 
     id: str
@@ -41,11 +41,11 @@ class Rule:
 
     @property
     def severity(self) -> str:
-        """How much a finding of this rule alone means."""
+        """The severity of a finding of this rule."""
         return "high" if self.weight >= 1 else "medium" if self.weight >= 0.5 else "low"
 
     def detections(self, seen: Mapping[str, Any]) -> list[Detection]:
-        """What it found in an entry."""
+        """Return what the rule found in an entry."""
         return [
             Detection(self.id, found.message, self.severity, found.field, found.span)
             for found in self.find(seen)

@@ -1,4 +1,4 @@
-"""Text that people do not see: invisible characters, and instructions in an encoding."""
+"""Find text that people do not see: invisible characters, and encoded instructions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OVERRIDE = re.compile("[\u202d\u202e][^\u202c\n]{3,}")
 _FLAG_OR_TAGS = re.compile("\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f|([\U000e0020-\U000e007f]{2,})")
 _LETTER_BORDER = re.compile(r"[A-Za-z][\u200b\u2060\ufeff\u2061-\u2064]+[A-Za-z]")
 LONG_RUN = 8
-"""Invisible characters in a row that no script and no emoji needs."""
+"""This many invisible characters in a row are suspect: no script or emoji needs them."""
 
 
 def hidden_characters(seen: Mapping[str, Any]) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ ORDERS = frozenset(_ORDERS.split())
 
 
 def encoded_instructions(seen: Mapping[str, Any]) -> Iterator[Finding]:
-    """Texts in base64, base32, hexadecimal and other encodings, in ROT13 or reversed, that are orders."""
+    """Yield orders in base64, base32, hexadecimal and other encodings, in ROT13 or reversed."""
     for field, text in texts_of(seen):
         for span, decoded in _decoded(text):
             if _is_order(decoded):
@@ -77,7 +77,7 @@ def _decoded(text: str) -> Iterator[tuple[tuple[int, int], str]]:
 
 
 def _printable(data: bytes) -> str:
-    """The text in some bytes; raises ValueError when they are none."""
+    """Return bytes decoded as text; raise ValueError if they are not text."""
     found = data.decode("utf-8")
     printable = sum(unicodedata.category(char)[0] not in "C" or char in "\n\t" for char in found)
     if not found or printable / len(found) <= 0.95:
@@ -111,7 +111,7 @@ _ENCODINGS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
         lambda text: codecs.decode(text.encode(), "unicode_escape"),
     ),
 )
-"""Encodings: how a text in one looks, and what it says; ValueError when it says nothing."""
+"""Encodings: the pattern of encoded text, and the function that decodes it, which may raise ValueError."""
 
 
 def _is_english(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What attacks tell a model to do, in English phrases. Each expression looks at one sentence."""
+"""English phrases with which attacks give orders to a model. Each expression looks at one sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pytest_mcpeval.kinds.security.detectors.heuristics.sentences import Express
 
 
 def _any(*words: str) -> str:
-    """A group of alternatives, each of which may be an expression."""
+    """Return a group of alternatives, each a regular expression."""
     return f"(?:{'|'.join(words)})"
 
 
@@ -26,7 +26,7 @@ _TELL = _any(
     "announc(?:e|ing)", "list(?:ing)?", "say(?:ing)?", "not(?:e|ing)", "read", "discuss(?:ing)?", "paste",
     "name", "ask(?:ing)?",
 )  # fmt: skip
-# A tool may show, list or note something, and do without: that is to hide it only where people are spoken of.
+# A tool may "show", "list" or "note" something; not doing so is concealment only in a sentence about people.
 _DOES_WITHOUT = rf"without\s(?:\w+\s)?(?:show|list|not)ing\b(?![^,:]{{0,40}}\b{_PEOPLE}\b)"
 _ANSWER = _any(
     "answers?", "repl(?:y|ies)", "summar(?:y|ies)", "responses?", "reports?", "diffs?", "messages?", "result",
@@ -173,8 +173,8 @@ SECRETS = (
     ),
 )
 
-# Only whether there is a destination counts, and each takes no more of it than that needs: one that took
-# whole names would be tried from every character of a long one, and take the square of its length.
+# Only the presence of a destination matters, so each pattern matches as little of it as possible: matching
+# whole names would take quadratic time on long ones.
 _DESTINATION = _any(
     r"https?://[^\s`'\")]", r"[\w.+-]@[\w-]+\.[\w-]", r"\b(?:\d{1,3}\.){3}\d{1,3}\b",
     "2001:db8:",

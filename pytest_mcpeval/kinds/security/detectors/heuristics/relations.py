@@ -1,4 +1,4 @@
-"""An entry beside what it stands with: the tools of other servers, and its own earlier description."""
+"""Compare an entry with the tools of other servers, and with its own earlier description."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_mcpeval.kinds.security.detectors.heuristics import phrases
 from pytest_mcpeval.kinds.security.detectors.heuristics.sentences import Finding, sentences, sentences_of
 
 ALIKE = 0.9
-"""Sentences that are more alike than this are one, reworded."""
+"""Sentences more similar than this count as the same sentence, reworded."""
 
 SUSPECT = (
     *phrases.CONCEALMENT,
@@ -24,7 +24,7 @@ SUSPECT = (
 
 
 def other_tools(seen: Mapping[str, Any]) -> Iterator[Finding]:
-    """Sentences that name a peer's tool and lay down how it is to be called."""
+    """Yield sentences that name a peer's tool and prescribe how to call it."""
     names = dict.fromkeys(name for peer in seen.get("peers", ()) for name in _names(peer))
     if not names:
         return
@@ -39,7 +39,7 @@ def other_tools(seen: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _names(peer: Mapping[str, Any]) -> Iterator[str]:
-    """Expressions for the ways to name a peer: a word of everyday language alone names nothing."""
+    """Yield expressions for the ways to name a peer; an everyday word alone does not count."""
     name = re.escape(peer["tool"])
     yield _bare(re.escape(f"{peer['server']}:{peer['tool']}"))
     yield _bare(name) if _is_coined(peer["tool"]) else rf"(?<=[`\"'“‘]){name}(?=[`\"'”’])"
@@ -50,19 +50,19 @@ def _bare(name: str) -> str:
 
 
 def _is_coined(name: str) -> bool:
-    """Whether it can only be a name: ``send_mail``, ``send-mail``, ``sendMail``, not ``send`` or ``Send``."""
+    """Return whether a word can only be a name: ``send_mail``, ``send-mail``, ``sendMail``, not ``send``."""
     return not name.isalpha() or (name[1:] != name[1:].lower() and not name.isupper())
 
 
 def changed_description(seen: Mapping[str, Any]) -> Iterator[Finding]:
-    """Sentences that the earlier description did not have, and that are suspect by another rule."""
+    """Yield sentences that are new since the earlier description and suspect by another rule."""
     previous = seen.get("previous")
     if not isinstance(previous, str):
         return
     known = {_folded(one.text) for one in sentences("previous", previous)}
     for sentence in sentences("description", str(seen["description"])):
         found = next((one for rule in SUSPECT if (one := rule.find(sentence)) is not None), None)
-        # Comparing is slow: only what is suspect is worth it.
+        # Comparing is slow, so compare only suspect sentences.
         folded = _folded(sentence.text)
         if found is None or folded in known or any(_is_alike(folded, old) for old in known):
             continue
@@ -75,6 +75,6 @@ def _folded(text: str) -> str:
 
 def _is_alike(one: str, other: str) -> bool:
     matcher = SequenceMatcher(None, one, other)
-    # The quick ones are never lower than the ratio itself.
+    # The quick ratios are upper bounds of the ratio.
     ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
     return all(ratio() > ALIKE for ratio in ratios)

@@ -1,4 +1,4 @@
-"""Sentences of a text with their places, and expressions searched in them."""
+"""Split texts into sentences with their places, and search expressions in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SENTENCE = re.compile(r"(?:[^.!?;\n。！？]|[.!?](?=\S))+[.!?;。！？]*")
 
 @dataclass(frozen=True)
 class Finding:
-    """Something a rule found: where (see `Detection`), and in words what."""
+    """A finding of a rule: its place (see `Detection`) and a message."""
 
     message: str
     field: str
@@ -31,7 +31,7 @@ class Sentence:
 
 
 def sentences_of(seen: Mapping[str, Any]) -> Iterator[Sentence]:
-    """The sentences of everything a tool says of itself. Dots inside names and numbers end none."""
+    """Yield the sentences of all texts of a tool. Dots inside names and numbers do not end a sentence."""
     for field, text in texts_of(seen):
         yield from sentences(field, text)
 
@@ -44,7 +44,7 @@ def sentences(field: str, text: str) -> Iterator[Sentence]:
 
 @dataclass(frozen=True)
 class Expression:
-    """A sentence matches that holds ``pattern`` and all of ``also``, and nothing of ``unless``."""
+    """Matches a sentence that contains ``pattern`` and all of ``also``, and nothing of ``unless``."""
 
     message: str
     pattern: re.Pattern[str]
@@ -53,7 +53,7 @@ class Expression:
 
     @classmethod
     def of(cls, message: str, pattern: str, *also: str, unless: str | None = None) -> Expression:
-        """An expression; case does not count."""
+        """Return an expression that ignores case."""
         flags = re.IGNORECASE
         return cls(
             message,
@@ -63,7 +63,7 @@ class Expression:
         )
 
     def find(self, sentence: Sentence) -> Finding | None:
-        """What it finds in a sentence."""
+        """Return the finding in a sentence, or None."""
         found = self.pattern.search(sentence.text)
         if found is None or not all(one.search(sentence.text) for one in self.also):
             return None
@@ -74,7 +74,7 @@ class Expression:
 
 
 def matching(seen: Mapping[str, Any], expressions: Sequence[Expression]) -> Iterator[Finding]:
-    """Every sentence of an entry that matches one of some expressions, each sentence once."""
+    """Yield a finding for every sentence of an entry that matches an expression, each sentence once."""
     for sentence in sentences_of(seen):
         for expression in expressions:
             if (found := expression.find(sentence)) is not None:
