@@ -248,8 +248,8 @@ def test_so_many_changed_verdicts_of_one_run_are_no_chance(missed: int, verdict:
     hint = "; for a detector that always gives the same answer, set `max_newly_missed: 0`"
     assert gate.message == (
         f"newly missed {missed}: {', '.join(f'fn{number}' for number in range(missed))}; newly found 0; "
-        f"{missed} or more change like this by chance in {'3.1' if missed == 5 else '1.6'} of 100 runs (exact "
-        f"permutation test), and below 2.5 of 100 the gate fails{hint if verdict == 'passed' else ''}"
+        f"{missed} or more change like this by chance in {'3.1' if missed == 5 else '1.6'} of 100 runs "
+        f"(exact permutation test), and below 2.5 of 100 the gate fails{hint if verdict == 'passed' else ''}"
     )
     assert judged(found, baseline=old, max_newly_missed=0)["d-max_newly_missed"].verdict == "failed"
 
