@@ -50,7 +50,7 @@ class ProjectFiles:
             for rule in file.rules.get(kind.name, ()):
                 if rule.applies_to(path.relative_to(file.path.parent).as_posix()):
                     merged = merge(merged, rule.settings)
-                    origins |= {name: f"{self._shown(file.path)}:{line}" for name, line in rule.lines.items()}
+                    origins |= {name: f"{self._key(file.path)}:{line}" for name, line in rule.lines.items()}
         return Place(key, merged, _servers(files) if kind.uses_servers else {}, origins)
 
     def names(self, path: Path) -> bool:
@@ -71,11 +71,11 @@ class ProjectFiles:
             rules = file.rules.values() if isinstance(file, ProjectFile) else ()
             for rule in (rule for some in rules for rule in some):
                 if rule.spells_out(path.relative_to(candidate.parent).as_posix()):
-                    return f"{self._shown(candidate)}:{rule.files_line}"
+                    return f"{self._key(candidate)}:{rule.files_line}"
         return None
 
     def all_of(self, paths: Iterable[Path]) -> Iterator[ProjectFile | DataFileError]:
-        """Project files, and those that were read for data files; what is wrong with one is told once."""
+        """Project files, and those that were read for data files; what is wrong with one is reported once."""
         for path in sorted({*paths, *self._read}):
             found = self._result(path)
             if isinstance(found, ProjectFile) or path not in self._reported:
@@ -93,7 +93,7 @@ class ProjectFiles:
         """The servers a file at a path may talk to, by name; raises as `place` does."""
         return _servers(self._applying(path))
 
-    def _shown(self, path: Path) -> str:
+    def _key(self, path: Path) -> str:
         return Path(os.path.relpath(path, self._rootdir)).as_posix()
 
     def _applying(self, path: Path, *, with_servers: bool = True) -> list[ProjectFile]:

@@ -1,4 +1,4 @@
-"""How documents of a kind look: all that is needed of a kind before there is a document of it."""
+"""What is known of a kind before there is a document of it: how its files look, options, commands."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class ReportFile:
 
 
 class KindDeclaration(ABC):
-    """What the documents of one kind are recognised by."""
+    """How documents of a kind are detected, and what it adds to the command line."""
 
     name: ClassVar[str]
     file_description: ClassVar[str]
     """One line for people: how a document of this kind looks, such as ``a `tests:` list (scenario)``."""
     file_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys a document is recognised by: what a misspelt key of an unknown document may have meant."""
+    """Keys by which a document is detected: a misspelt key of an unknown document may have meant one."""
     file_names: ClassVar[tuple[str, ...]] = ()
     """Patterns of names: a document of no known shape that has such a name is of this kind."""
 

@@ -66,7 +66,7 @@ def _unknown_shape(document: Document, kinds: Mapping[str, KindDeclaration]) -> 
     if isinstance(document.data, dict) and "mcpServers" in document.data:
         words = "servers are read from .mcp.json in the root directory, or from `servers:` in mcpeval.yaml"
     names = [name for kind in kinds.values() for name in kind.file_keys]
-    # A key that all kinds know may be near to one that tells them apart: the nearest of all is meant.
+    # A key that several kinds have may be near to one that only one has: the nearest of all is meant.
     near = [(place, key, closest(key, names)) for place, key in _keys(document.data) if key not in names]
     meant = [(place, key, name) for place, key, name in near if name is not None]
     if meant:
@@ -76,7 +76,7 @@ def _unknown_shape(document: Document, kinds: Mapping[str, KindDeclaration]) -> 
 
 
 def _keys(data: Any) -> Iterator[tuple[tuple[int, ...], str]]:
-    """The keys that could tell the shape, each with the place of its mapping."""
+    """The keys by which a document may be detected, each with the place of its mapping."""
     if isinstance(data, dict):
         yield from (((), key) for key in data)
     elif isinstance(data, list) and data and isinstance(data[0], dict):

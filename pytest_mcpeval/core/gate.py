@@ -200,5 +200,5 @@ def _naming_set_aside(gate: GateResult, complete: Completeness) -> GateResult:
 
 def names(ids: Sequence[str], limit: int = 10) -> str:
     """Case ids for a message: all of a few, the first ones and a count of many."""
-    shown = ", ".join(ids[:limit])
-    return shown if len(ids) <= limit else f"{shown} and {len(ids) - limit} more"
+    listed = ", ".join(ids[:limit])
+    return listed if len(ids) <= limit else f"{listed} and {len(ids) - limit} more"

@@ -76,8 +76,8 @@ def evaluate(
         if came_back := {run.selection.suite: run.samples for run, _ in of_kind if run.samples}:
             charts += errors.call(name, list[Chart](), kind.charts, came_back)
         everything = [sample for samples in counting.values() for sample in samples]
-        totals[name] = errors.call(name, {}, _as_json_data, kind.totals, everything)
-        totals_of_run[name] = errors.call(name, {}, _as_json_data, kind.totals_of_run, everything)
+        totals[name] = errors.call(name, {}, _json_of, kind.totals, everything)
+        totals_of_run[name] = errors.call(name, {}, _json_of, kind.totals_of_run, everything)
     verdict = verdict_of(blessing, state, errors.gates, shard=shard)
     return Evaluation(
         suites=blessing.suites,
@@ -111,9 +111,9 @@ def _result(one: SuiteRun, state: SessionState, root: Path, *, bless: bool, shar
         selection=selection,
         complete=complete,
         samples=samples,
-        metrics=errors.call(key, {}, _as_json_data, kind.measure_over_runs, everything),
-        run=errors.call(key, {}, _as_json_data, kind.measure_run, samples),
-        compared={} if complete.partial else errors.call(key, {}, _as_json_data, _compared, one, samples),
+        metrics=errors.call(key, {}, _json_of, kind.measure_over_runs, everything),
+        run=errors.call(key, {}, _json_of, kind.measure_run, samples),
+        compared={} if complete.partial else errors.call(key, {}, _json_of, _compared, one, samples),
         attachments={
             sample.id: errors.call(key, [], kind.attachments, sample)
             for sample in samples
@@ -218,7 +218,7 @@ def _compared(one: SuiteRun, samples: Sequence[Sample]) -> Mapping[str, Any]:
     return {}
 
 
-def _as_json_data(function: Callable[..., Found], *args: Any) -> Found:
+def _json_of(function: Callable[..., Found], *args: Any) -> Found:
     """What a function returns, which has to be JSON data: the report of all suites is.
 
     Raises:

@@ -80,7 +80,7 @@ class Kind(KindDeclaration, Generic[SpecT]):
 
     @abstractmethod
     def ask(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> Any:
-        """Get the target's answers to a case. May be called on another thread, ahead of the item."""
+        """Get the target's answers to a case. May be called on another thread, before the item runs."""
 
     @abstractmethod
     def judge(self, suite: Suite[SpecT], case: Case[SpecT], answers: Any, context: RunContext) -> Sample:
@@ -94,7 +94,7 @@ class Kind(KindDeclaration, Generic[SpecT]):
         """Before a further run of a stateful suite: leave nothing of the run before."""
 
     def must_ask_again(self, answers: Any) -> bool:
-        """Whether answers got ahead of their turn may be a neighbour's harm, such as a crashed server."""
+        """Whether prefetched answers may be wrong because of another case, such as one that crashed."""
         return False
 
     def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:

@@ -40,16 +40,16 @@ LONGEST_INTEGER = 14_280
 """Bits; Python refuses to write or read integers of more than 4,300 digits."""
 
 
-def plain(data: Any) -> Any:
+def json_safe(data: Any) -> Any:
     """JSON data with what JSON has no words for spelled out: NaN, infinities, enormous integers."""
     if isinstance(data, float):
         return data if math.isfinite(data) else str(data)
     if isinstance(data, int) and data.bit_length() > LONGEST_INTEGER:
         return hex(data)
     if isinstance(data, Mapping):
-        return {key: plain(value) for key, value in data.items()}
+        return {key: json_safe(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
-        return [plain(value) for value in data]
+        return [json_safe(value) for value in data]
     return data
 
 
@@ -63,7 +63,7 @@ def to_json(data: Any, **layout: Any) -> str:
         text = json.dumps(data, ensure_ascii=False, allow_nan=False, **layout)
     except (TypeError, ValueError):
         # Rare, and the search for what has no words in JSON takes longer than the writing.
-        text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, **layout)
+        text = json.dumps(json_safe(data), ensure_ascii=False, allow_nan=False, **layout)
     # Some readers end a line at these; in JSON they stand in strings only, and may be written as escapes.
     text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     # A lone surrogate has no UTF-8: it is written as the escape it came as.

@@ -124,7 +124,7 @@ class ProjectFileCollector(ItemlessFile):
     """A ``mcpeval.yaml`` by a mistaken name: an error even where no suite uses it."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Read the file, which tells its right name."""
+        """Read the file: the error names the right name."""
         try:
             self.runtime.project_files.read(self.path)
         except DataFileError as error:

@@ -148,7 +148,7 @@ def as_reported(samples: list[Sample], report: pytest.TestReport) -> list[Sample
 def mark_report(
     item: pytest.Item, report: pytest.TestReport, samples: Sequence[Sample], inconclusive: Inconclusive
 ) -> None:
-    """Tell other reports of the outcome; a wrong case is left to the gates, and skipped until they decide."""
+    """Put outcome and properties on a report; a wrong case counts as skipped until the gates decide."""
     outcome = worst([sample.outcome for sample in samples])
     setattr(report, OUTCOME_ATTRIBUTE, outcome)
     setattr(report, LABEL_ATTRIBUTE, next((sample.label for sample in samples if sample.label), ""))

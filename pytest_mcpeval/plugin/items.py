@@ -67,7 +67,7 @@ class CaseFailed(Exception):  # noqa: N818 (a verdict, not an incident)
 
 
 NOT_READY = (ServerStartError, ServerConfigError, TargetError)
-"""What is evaluated could not be made ready, or is not there any more: told in words, without traceback."""
+"""What is evaluated could not be made ready, or is not there any more: shown in words, without traceback."""
 
 
 class SetAsideByTargetError(Exception):
@@ -178,7 +178,7 @@ class CaseItem(pytest.Function):
 
 @cache
 def _function_taking(fixtures: tuple[str, ...]) -> Callable[..., None]:
-    """What tells pytest which fixtures to set up. One for all items that need the same: items are many."""
+    """A function with these fixtures as parameters, for pytest; items that need the same ones share it."""
 
     def case(**_fixture_values: object) -> None:
         raise AssertionError("an item runs its case itself: see CaseItem.run_case")

@@ -64,7 +64,7 @@ def is_ignored_by_option(path: Path, config: pytest.Config) -> bool:
 
 
 class Collected:
-    """What pytest came by in this process, and what it was told to leave out."""
+    """The files that pytest visited in this process, and those that a hook left out."""
 
     def __init__(self, runtime: Runtime, config: pytest.Config) -> None:
         self.runtime = runtime
@@ -83,7 +83,7 @@ class Collected:
         ignored = [path for path in self.ignored if is_ignored_by_option(path, self.config)]
         found = {file for path in ignored for file in self._data_files(path)}
         for path in sorted(self.files | found):
-            # What is wrong with it is told when it is collected; a kind from outside may raise anything.
+            # The error is shown where the file is collected; a kind from outside may raise anything.
             with suppress(Exception):
                 self.runtime.suite(path)
 
@@ -97,17 +97,17 @@ class Collected:
     def missing(self) -> Iterator[tuple[str, str]]:
         """The key of each file that a ``mcpeval.yaml`` names and pytest never collected, and what to do.
 
-        Also of each ``mcpeval.yaml`` that cannot be read and that no data file has told of.
+        Also of each ``mcpeval.yaml`` that cannot be read and that no data file has reported.
         """
-        told: set[Path] = set()
+        reported: set[Path] = set()
         for file in self.runtime.project_files.all_of(self._project_files()):
             if isinstance(file, DataFileError):
                 yield self.runtime.key(file.problems[0].path), self.runtime.described(file)
                 continue
             for rule in (rule for rules in file.rules.values() for rule in rules):
-                found = [path for path in self._missing_of(file, rule) if path not in told]
-                told.update(found)
-                yield from self._told(file, rule, found)
+                found = [path for path in self._missing_of(file, rule) if path not in reported]
+                reported.update(found)
+                yield from self._messages(file, rule, found)
 
     def _project_files(self) -> Iterator[Path]:
         for directory in self.directories:
@@ -145,7 +145,7 @@ class Collected:
             return False
         return not any(is_ignored_by_option(one, self.config) for one in (path, *path.parents))
 
-    def _told(self, file: ProjectFile, rule: Rule, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    def _messages(self, file: ProjectFile, rule: Rule, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
         line = min(rule.lines.values(), default=1) if rule.is_suite else rule.files_line
         place = f"{self.runtime.key(file.path)}:{line}"
         for number, path in enumerate(paths, start=1):
@@ -166,16 +166,16 @@ class Collected:
         if not path.exists():
             return f"it is a link to {os.readlink(path)}, which is not there. Mend the link, or remove it"
         for part in (*reversed(path.parents), path):
-            shown = self.runtime.key(part)
+            part_key = self.runtime.key(part)
             if part in self.ignored and is_hidden_by_name(part, self.config):
                 return (
-                    f"it lies below {shown}/, which pytest's norecursedirs leaves out. "
+                    f"it lies below {part_key}/, which pytest's norecursedirs leaves out. "
                     f"Move it, or add {directory} to the ini key mcpeval_datasets"
                 )
             if part in self.ignored and is_environment(part):
-                return f"it lies below {shown}/, a virtual environment, which pytest leaves out. Move it"
+                return f"it lies below {part_key}/, a virtual environment, which pytest leaves out. Move it"
             if part in self.ignored:
-                return f"a conftest.py or a plugin has pytest leave out {shown}. Remove one of the two"
+                return f"a conftest.py or a plugin has pytest leave out {part_key}. Remove one of the two"
         if self.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
             return (
                 f"it lies outside {', '.join(self.config.getini('testpaths'))}, where pytest's testpaths "
@@ -200,9 +200,8 @@ def look_alikes(runtime: Runtime, config: pytest.Config, collected: Container[st
         f"{place} ({counted(count, 'file')}: {reason})" if place.endswith("/") else f"{place} ({reason})"
         for (place, reason), count in found.items()
     ]
-    shown = ", ".join(places[:SHOWN_PLACES])
     more = f" and {len(places) - SHOWN_PLACES} more" if len(places) > SHOWN_PLACES else ""
-    return f"left out, though it looks like data: {shown}{more}" if places else ""
+    return f"left out, though it looks like data: {', '.join(places[:SHOWN_PLACES])}{more}" if places else ""
 
 
 def _look_alikes(
@@ -271,7 +270,7 @@ def _uncollected(
 
 
 def where_data_files_are(runtime: Runtime) -> str:
-    """Where data files are looked for: told when there was none."""
+    """Where data files are looked for: a note for a run without any."""
     settings = runtime.settings
     directories = [
         f"{runtime.key(path)}/{'' if path.is_dir() else ' (not there)'}" for path in settings.datasets

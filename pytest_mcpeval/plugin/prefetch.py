@@ -23,7 +23,7 @@ _SLICE_SECONDS = 0.5
 Upcoming = Callable[[Suite[Any], Case[Any], int], Iterable[Case[Any]]]
 """(suite, case in hand, how many) → cases of the suite that this process will certainly ask next, in order.
 
-The case in hand is the first of them, unless nothing may be asked ahead while it is its turn.
+The case in hand is the first of them, unless nothing may be prefetched while it is its turn.
 """
 
 

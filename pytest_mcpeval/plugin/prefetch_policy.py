@@ -1,4 +1,4 @@
-"""Which cases this process will certainly ask next, and as they are: what may be asked ahead of its item."""
+"""Which cases may be prefetched: those that this process will certainly ask next, and as they are."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ class PrefetchPolicy:
         """Whether a fixture or a hook of the project has a part in the set-up of an item.
 
         What pytest and installed plugins prepare is left out: with some of them, that is every test, and
-        nothing could be asked ahead anywhere.
+        nothing could be prefetched anywhere.
         """
         return item is self._prepared or any(
             not self._is_installed(hook.plugin) for hook in item.ihook.pytest_runtest_setup.get_hookimpls()
         )
 
     def _is_installed_fixture(self, name: str) -> bool:
-        """By its name, as the definition does not tell; a name of the project's own is its own."""
+        """Only by its name: a fixture definition does not say who made it."""
         owners = [plugin for plugin in self._plugins.get_plugins() if hasattr(plugin, name)]
         return bool(owners) and all(map(self._is_installed, owners))
 

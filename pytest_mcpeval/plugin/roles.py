@@ -122,7 +122,7 @@ def _register_html(config: pytest.Config, reporter: Reporter) -> None:
 
 
 class WorkerNotes:
-    """Tells workers what only the controller knows."""
+    """Gives workers what only the controller knows."""
 
     def __init__(self, distribution: str, runtime: Runtime) -> None:
         self._distribution = distribution
@@ -131,6 +131,6 @@ class WorkerNotes:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """How items are distributed decides how far one may call ahead; folders of a run have one name."""
+        """How items are distributed decides what may be prefetched; folders of a run have one name."""
         node.workerinput["mcpeval_distribution"] = self._distribution
         node.workerinput[DECIDED] = self._decided

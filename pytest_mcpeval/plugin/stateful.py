@@ -104,7 +104,7 @@ class DistributionOfStatefulSuites:
 
 
 class _Scheduling:
-    """One of two schedulers, chosen when the first worker tells what it collected."""
+    """One of two schedulers, chosen when the first worker reports what it collected."""
 
     def __init__(self, usual: Any, whole_suites: Any, distribution: DistributionOfStatefulSuites) -> None:
         self._chosen = usual

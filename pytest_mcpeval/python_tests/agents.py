@@ -217,8 +217,8 @@ class Trajectory:
     """What an agent did, as the evidence in a folder shows it.
 
     Where evidence is missing, or may be incomplete, `EvidenceMissing` is raised, and the test is
-    inconclusive: what a log does not show may have happened all the same. The marker ``mcpeval_assert`` can
-    tell what even an incomplete log proves.
+    inconclusive: what a log does not show may have happened all the same. The marker ``mcpeval_assert`` finds
+    what even an incomplete log proves.
     """
 
     def __init__(self, visit: Callable[[], MadeVisit]) -> None:

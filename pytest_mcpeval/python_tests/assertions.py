@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MarkedAssertionsFailed(AssertionError):  # noqa: N818 - reads as what happened
-    """Assertions of the markers did not hold; the sample of the test tells which."""
+    """Assertions of the markers did not hold; the sample of the test says which."""
 
 
 def judge_marked_assertions(item: pytest.Item) -> None:

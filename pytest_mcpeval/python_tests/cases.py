@@ -115,7 +115,7 @@ class Recorder:
         """
         __tracebackhide__ = True
         _require_callable(target, name, arguments, timeout)
-        call = RecordedCall(target, name, plain(arguments or {}))
+        call = RecordedCall(target, name, as_json_data(arguments or {}))
         self.calls.append(call)
         return call
 
@@ -131,24 +131,24 @@ def _require_callable(target: Target, name: object, arguments: object, timeout: 
     __tracebackhide__ = True
     if not isinstance(name, str):
         meant = "the URI of a resource" if target == "resource" else f"the name of a {target}"
-        raise TypeError(f"{meant} is a text, found {_shown(name)}")
+        raise TypeError(f"{meant} is a text, found {_brief(name)}")
     if not isinstance(arguments, Mapping | None):
         example = '{"query": "x"}'
         raise TypeError(
-            f"the arguments of {name!r} are a mapping such as {example}, found {_shown(arguments)}"
+            f"the arguments of {name!r} are a mapping such as {example}, found {_brief(arguments)}"
         )
     for key, value in (arguments or {}).items():
         if not isinstance(key, str):
-            raise TypeError(f"the names of arguments are texts, found {_shown(key)} in those of {name!r}")
+            raise TypeError(f"the names of arguments are texts, found {_brief(key)} in those of {name!r}")
         if target == "prompt" and not isinstance(value, str):
-            raise TypeError(f"the arguments of prompts are texts, found {_shown(value)} as {key!r}")
+            raise TypeError(f"the arguments of prompts are texts, found {_brief(value)} as {key!r}")
     if not isinstance(timeout, int | float) or isinstance(timeout, bool):
-        raise TypeError(f"timeout is a number of seconds, found {_shown(timeout)}")
+        raise TypeError(f"timeout is a number of seconds, found {_brief(timeout)}")
     if not 0 < timeout < inf:
         raise ValueError(f"timeout is a number of seconds above 0, found {timeout!r}")
 
 
-def _shown(value: object) -> str:
+def _brief(value: object) -> str:
     return shortened(repr(value), 80)
 
 
@@ -160,7 +160,7 @@ def recorder_of(item: pytest.Item) -> Recorder:
     return item.stash.setdefault(recorder_key, Recorder())
 
 
-def plain(value: Any) -> Any:
+def as_json_data(value: Any) -> Any:
     """The value as JSON data; what JSON has no form for becomes a text."""
     return json.loads(json.dumps(value, default=str))
 
@@ -227,7 +227,7 @@ def python_sample(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
         return None
     recorder = recorder_of(item)
     outcome = _outcome(call, report)
-    checks = [replace(check, rule=plain(check.rule)) for check in recorder.checks]
+    checks = [replace(check, rule=as_json_data(check.rule)) for check in recorder.checks]
     if outcome in ("failed", "inconclusive", "xfailed"):
         checks += _unexplained(recorder, outcome, call, report)
     answers = [made.answer or Answer(made.arguments) for made in recorder.calls]
@@ -263,7 +263,7 @@ def _is_incident(call: pytest.CallInfo[None]) -> bool:
 
 
 def is_verdict(call: pytest.CallInfo[None]) -> bool:
-    """Whether what a test raised may tell that an answer was wrong."""
+    """Whether what a test raised may mean that an answer was wrong."""
     error = raised(call)
     if isinstance(error, (CheckFailed, MarkedChecksFailed)) and not _is_incident(call):
         return any(check.status == "failed" for check in error.checks)

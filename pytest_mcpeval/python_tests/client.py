@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 15.0
 
 OWN_FILES = f"{Path(__file__).parents[1]}{os.sep}"
-"""Where the code of this package lies: what a test is not to be shown."""
+"""Where the code of this package lies: tracebacks of tests end before it."""
 
 
 class CallTool(Protocol):

@@ -74,8 +74,8 @@ class PythonCases:
         for item in collected or ():
             if is_python_test(item):
                 path, line, _ = item.reportinfo()
-                shown = f"{item.nodeid.partition('::')[0]}:{(line or 0) + 1}: "
-                yield from (shown + problem for problem in self._problems_of(item, Path(path)))
+                place = f"{item.nodeid.partition('::')[0]}:{(line or 0) + 1}: "
+                yield from (place + problem for problem in self._problems_of(item, Path(path)))
 
     def _problems_of(self, item: pytest.Function, path: Path) -> Iterator[str]:
         for marker in item.iter_markers():
@@ -159,7 +159,7 @@ class PythonCases:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Failures in words where a traceback tells nothing; calls and checks beside it where it does."""
+        """Show words instead of a traceback that would say nothing; add calls and checks to one that does."""
         report = yield
         if is_python_case(item):
             if not is_verdict(call):
@@ -187,7 +187,7 @@ def _require_checks(item: pytest.Item, except_for: Container[ExpectationPart] = 
 
 
 def _put_into_words(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Words instead of a traceback that tells nothing; calls and checks beside one that does."""
+    """Replace a traceback that says nothing by words; add calls and checks to one that says something."""
     error = raised(call)
     recorder = recorder_of(item)
     if isinstance(error, (InvalidTest, *INCIDENTS)):
@@ -247,7 +247,7 @@ def response_to_judge(item: pytest.Item, returned: list[object]) -> Response:
 
 
 def hide_own_frames(error: Exception) -> None:
-    """End the traceback of one of our errors where the test called us: what is below tells it nothing."""
+    """End the traceback of one of our errors where the test called us: our own frames do not concern it."""
     if not isinstance(error, (CheckFailed, CheckSpecError, CallError, *INCIDENTS)):
         return
     # The first frame is that of the hook that caught the error.

@@ -160,8 +160,8 @@ def _place(name: str, at: Sequence[str | int], shorthand: tuple[str, ...]) -> st
     """Where in a keyword a mistake is; the key that the short form leaves out is not mentioned."""
     if tuple(at) == ("type",):
         return ""
-    shown = [part for part in at if part not in shorthand]
-    return name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in shown) + ": "
+    keys = [part for part in at if part not in shorthand]
+    return name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in keys) + ": "
 
 
 def marked_assertions(item: pytest.Item) -> list[Assertions]:

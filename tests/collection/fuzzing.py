@@ -311,8 +311,10 @@ class Fuzzer:
                 if suite is not None:
                     self._judge(runtime, suite)
             except DataFileError as error:
-                told = runtime.described(error)
-                assert not any(character in told for character in "\x00\x1b\x85\u202e\ufeff"), repr(told)
+                message = runtime.described(error)
+                assert not any(character in message for character in "\x00\x1b\x85\u202e\ufeff"), repr(
+                    message
+                )
 
     def _judge(self, runtime: Runtime, suite: Suite[Any]) -> None:
         kind = runtime.kinds[suite.kind]

@@ -102,9 +102,11 @@ def test_they_load_and_run_and_each_difference_is_one_warning(project: Project) 
     for subject in SUBJECTS:
         for file in FILES:
             key = f"datasets/{subject}/{file}.json"
-            told = [line for line in run.lines if f"{key}: line " in line]
-            assert len([line for line in told if "`codeRequirements` is not judged (" in line]) == 1, run.out
-            assert len([line for line in told if "`groundTruth` is not judged (" in line]) == (
+            warned = [line for line in run.lines if f"{key}: line " in line]
+            assert len([line for line in warned if "`codeRequirements` is not judged (" in line]) == 1, (
+                run.out
+            )
+            assert len([line for line in warned if "`groundTruth` is not judged (" in line]) == (
                 1 if subject == SUBJECTS[0] else 0
             )
     line = run.line_with("datasets/orchard/basic.json: line ", "groundTruth")
@@ -118,10 +120,10 @@ def test_validate_tells_each_difference_once(
 ) -> None:
     monkeypatch.chdir(project.path)
     assert main(["validate", "datasets"]) == 0
-    told = capsys.readouterr().out
-    assert told.count("datasets/orchard/basic.json: line ") == 2
-    assert "170 cases: no problems" in told
-    assert "such as {type: contains_all" in told
+    printed = capsys.readouterr().out
+    assert printed.count("datasets/orchard/basic.json: line ") == 2
+    assert "170 cases: no problems" in printed
+    assert "such as {type: contains_all" in printed
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,15 @@ def test_a_table_and_a_metric_that_cannot_be_shown(tmp_path: Path) -> None:
     done = project.run("--mcpeval-report=report", columns=200)
     assert "INTERNALERROR" not in done.out + done.err
     assert done.status == 1
-    told = {gate["suite"]: gate["message"] for gate in done.report()["gates"] if gate["name"] == "judging"}
-    assert told["datasets/no_json.yaml"].startswith(
+    messages = {
+        gate["suite"]: gate["message"] for gate in done.report()["gates"] if gate["name"] == "judging"
+    }
+    assert messages["datasets/no_json.yaml"].startswith(
         "TypeError: Object of type object is not JSON serializable"
     )
-    assert told["no_text"].startswith("ValueError: table 't': a row has 2 texts, as its header, found Row(")
+    assert messages["no_text"].startswith(
+        "ValueError: table 't': a row has 2 texts, as its header, found Row("
+    )
     sample = done.report()["suites"]["datasets/no_sample.yaml"]["cases"][0]
     assert (sample["outcome"], done.line_with("ERROR", "no_sample.yaml::failed") != "") == ("error", True)
     assert done.line_with("what the kind measured is no JSON: Object of type object is not JSON")

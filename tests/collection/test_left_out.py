@@ -18,7 +18,7 @@ def suite_in(project: Project, name: str) -> None:
     project.write_json(name, {"server": "tiny", "tests": [case("one")]})
 
 
-def told(lines: list[str]) -> dict[str, str]:
+def reasons(lines: list[str]) -> dict[str, str]:
     """File → what is said of it, of those that were never collected."""
     found = (re.fullmatch(r"(\S+): \S.*pytest never collected (\S+?)( \(.*\))?: (.*)", one) for one in lines)
     return {match[2]: f"{match[1]}: {match[4]}" for match in found if match}
@@ -41,7 +41,7 @@ def test_files_that_a_project_file_names_and_pytest_never_collected(project: Pro
     in_workers = project.run("-n2", columns=200)
     assert in_workers.status == 1
     for lines in (run().outlines, in_workers.lines):
-        assert told(lines) == {
+        assert reasons(lines) == {
             "build/a.json": f"mcpeval.yaml:3: it lies below build/, {NORECURSE} build to the ini key "
             "mcpeval_datasets",
             "node_modules/p/a.json": f"mcpeval.yaml:3: it lies below node_modules/, {NORECURSE} "
@@ -64,9 +64,9 @@ def test_files_that_a_project_file_names_and_pytest_never_collected(project: Pro
     # The advice holds, and what was not asked for is nobody's business.
     directories = "build node_modules/p .evals venv data/build"
     project.write("pytest.ini", f"[pytest]\nmcpeval_ignore = left/**\nmcpeval_datasets = {directories}\n")
-    assert set(told(run().outlines)) == {"data/gone.yaml", "ignored/a.json", "env/a.json"}
+    assert set(reasons(run().outlines)) == {"data/gone.yaml", "ignored/a.json", "env/a.json"}
     run("data/seen.yaml").assert_outcomes(passed=2)  # the case and its gate
-    assert set(told(run("data").outlines)) == {"data/gone.yaml"}
+    assert set(reasons(run("data").outlines)) == {"data/gone.yaml"}
 
 
 def test_files_outside_the_directories_of_testpaths(project: Project, run: RunPytest) -> None:
@@ -85,7 +85,7 @@ def test_files_outside_the_directories_of_testpaths(project: Project, run: RunPy
     outside = "it lies outside tests, where pytest's testpaths looks. Add {} to testpaths"
     in_workers = project.run("-n2", columns=200)
     for lines in (run().outlines, in_workers.lines):
-        assert told(lines) == {
+        assert reasons(lines) == {
             "top.yaml": f"mcpeval.yaml:1: {outside.format('top.yaml')}",
             "evals/named.yaml": f"evals/mcpeval.yaml:2: {outside.format('evals/named.yaml')}",
             "evals/mcpeval.yaml": f"evals/mcpeval.yaml:4: {outside.format('evals/mcpeval.yaml')}",
@@ -107,7 +107,7 @@ def test_a_pattern_without_a_name_must_pick_something(project: Project, run: Run
     project.suite("a.yaml", case("one"), server="tiny")
     suite_in(project, "evals/a.yaml")
     project.write("evals/mcpeval.yaml", "scenario:\n- files: '*.yaml'\n  gates: {pass_rate: 1}\n")
-    assert told(run().outlines) == {
+    assert reasons(run().outlines) == {
         "evals/a.yaml": "evals/mcpeval.yaml:2: its name says nothing of a data file, and no pattern has a "
         "name in it. Write a pattern with a name, such as a.yaml"
     }
@@ -122,7 +122,7 @@ def test_a_file_that_a_conftest_keeps_from_pytest(project: Project, run: RunPyte
     text += "def pytest_collect_directory(path, parent):\n"
     text += "    return Empty.from_parent(parent, path=path) if path.name == 'evals' else None\n"
     project.write("conftest.py", f"import pytest\n{text}")
-    assert told(run().outlines) == {
+    assert reasons(run().outlines) == {
         "evals/a.yaml": "mcpeval.yaml:2: a conftest.py or a plugin keeps pytest from it"
     }
 
@@ -132,7 +132,7 @@ def test_of_many_files_of_one_entry_the_first_are_told(project: Project, run: Ru
         suite_in(project, f"build/{number:02}.json")
     project.write("mcpeval.yaml", "scenario:\n- files: build\n")
     lines = run().outlines
-    assert len(told(lines)) == 20
+    assert len(reasons(lines)) == 20
     assert any("never collected build/19.json (and 5 more files): " in line for line in lines)
 
 

@@ -352,8 +352,8 @@ def test_the_report_names_the_other_tests_and_files_that_made_a_run_red(project:
     )
     assert run.report()["reason"] == reason
     assert f"mcpeval: error: {reason}" in run.out
-    told = (project.path / "report" / "report.md").read_text().replace("\\", "")
-    assert told.startswith(f"# Evaluation report: error\n\n{reason}\n")
+    report = (project.path / "report" / "report.md").read_text().replace("\\", "")
+    assert report.startswith(f"# Evaluation report: error\n\n{reason}\n")
 
 
 @pytest.mark.parametrize("option", ["--collect-only", "--fixtures", "--fixtures-per-test", "--cache-show"])

@@ -266,7 +266,7 @@ def meet_cases(count: int, **fields: Any) -> list[Case]:
     [[], ["-n1", "--dist", "loadfile"], ["-p", "no:xdist", "--mcpeval-concurrency", "16"]],
     ids=["serial", "n1", "by option, no xdist"],
 )
-def test_calls_run_ahead_and_items_report_in_order(meeting: Project, arguments: list[str]) -> None:
+def test_calls_are_prefetched_and_items_report_in_order(meeting: Project, arguments: list[str]) -> None:
     concurrency = 1 if "--mcpeval-concurrency" in arguments else 16
     meeting.suite("m.json", *meet_cases(32), concurrency=concurrency)
     run = meeting.run("-v", *arguments)
@@ -342,13 +342,13 @@ def install(project: Project, plugin: str, text: str) -> str:
     return os.pathsep.join([str(project.path / "site"), os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
 
 
-def test_cases_that_may_not_run_ahead_do_not(tmp_path: Path) -> None:
+def test_cases_that_may_not_be_prefetched_are_not(tmp_path: Path) -> None:
     """Nor those for which the project prepares something; what an installed plugin does is no matter."""
     project = Project.at(tmp_path)
     project.write("server.py", ALONE)
     path = install(project, "preparing", INSTALLED)
     fields: dict[str, dict[str, Any]] = {
-        "ahead": {},
+        "prefetched": {},
         "stateful": {"stateful": True},
         "fresh": {"fresh": True},
         "fixtures": {"fixtures": ["tmp_path"]},
@@ -364,7 +364,7 @@ def test_cases_that_may_not_run_ahead_do_not(tmp_path: Path) -> None:
     run = project.run("--mcpeval-report", "report", PYTHONPATH=path)
     suites = [*fields, *(f"{name}/s" for name in CONFTESTS)]
     outcomes = {name: {found["outcome"] for found in cases(run, name).values()} for name in suites}
-    assert "failed" in outcomes.pop("ahead")
+    assert "failed" in outcomes.pop("prefetched")
     assert "failed" in outcomes.pop("per-file/s")
     assert outcomes == {name: {"passed"} for name in outcomes}
 

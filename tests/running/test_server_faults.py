@@ -54,7 +54,7 @@ def case(case_id: str, fields: Mapping[str, Any]) -> Case:
 
 
 def project_at(path: Path) -> Project:
-    """A project with the faulty server's script; its path makes the processes recognisable."""
+    """A project with the faulty server's script; its processes are found by its path."""
     project = Project(path)
     project.write("faulty.py", FAULTY.read_text(encoding="utf-8"))
     project.write("pytest.ini", "[pytest]\n")
@@ -243,7 +243,7 @@ def not_started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         missing=["no-such-command-here"],
         private=[sys.executable, "-c", "raise SystemExit(9)"],
         expected=[sys.executable, "-c", "import sys; sys.exit('the licence has expired')"],
-        ahead=[sys.executable, "-c", "import sys; sys.exit('the disk is full')"],
+        prefetched=[sys.executable, "-c", "import sys; sys.exit('the disk is full')"],
         variable=["${NO_SUCH_COMMAND}"],
         works=faulty(project),
     )
@@ -258,9 +258,9 @@ def not_started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     cases = [{**case(f"x{number}", WORKS), "marks": one} for number, one in enumerate(marks)]
     project.suite("expected.json", *cases, server="expected")
     # The first is asked together with those after it, whose servers are so tried before their turn.
-    servers = ["works", "ahead", "ahead", "variable", "variable"]
+    servers = ["works", "prefetched", "prefetched", "variable", "variable"]
     cases = [{**case(f"w{number}", WORKS), "server": server} for number, server in enumerate(servers)]
-    project.suite("ahead.json", *cases, concurrency=8)
+    project.suite("prefetched.json", *cases, concurrency=8)
     run = project.run(*MODES[request.param], "--mcpeval-report", "report")
     assert run.last_line.startswith("1 passed, 7 errors, 10 not asked in"), run.out
     assert "Traceback" not in run.out
@@ -273,7 +273,7 @@ def test_a_server_that_does_not_start_is_told_once(not_started: Run) -> None:
     for server, words, others in (
         ("faulty", "    no database at ", 5),
         ("expected", "    the licence has expired", 2),
-        ("ahead", "    the disk is full", 1),
+        ("prefetched", "    the disk is full", 1),
     ):
         lines = [line.strip() for line in not_started.lines]
         start = f"server '{server}' did not start: it exited with code 1 before it answered"
@@ -286,8 +286,10 @@ def test_a_server_that_does_not_start_is_told_once(not_started: Run) -> None:
     # The short summary names the problem, not the worker.
     assert not [line for line in not_started.lines if line.startswith("ERROR ") and " - [gw" in line]
     needed = "server 'variable' needs the environment variable NO_SUCH_COMMAND (in command), which is not set"
-    told = [line for line in not_started.lines if needed in line and not line.startswith("ERROR ")]
-    assert [line.partition(needed)[2] for line in told] == [": set it, or write ${NO_SUCH_COMMAND:-default}"]
+    causes = [line for line in not_started.lines if needed in line and not line.startswith("ERROR ")]
+    assert [line.partition(needed)[2] for line in causes] == [
+        ": set it, or write ${NO_SUCH_COMMAND:-default}"
+    ]
 
 
 def test_what_a_report_says_of_a_server_is_the_same_in_all_its_cases(not_started: Run) -> None:

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.core.case import Case
-from pytest_mcpeval.core.sample import Check, Outcome, Sample, plain
+from pytest_mcpeval.core.sample import Check, Outcome, Sample, json_safe
 from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.scenario.askable import Unaskable, unlisted_resource, why_unaskable
 from pytest_mcpeval.kinds.scenario.checks import (
@@ -265,7 +265,7 @@ def _kept(answer: Answer, is_wrong: bool) -> dict[str, Any]:
 
 
 def _kept_data(data: Any) -> Any:
-    data = plain(data)
+    data = json_safe(data)
     if isinstance(data, (dict, list)):
         text = json.dumps(data, ensure_ascii=False)
         return data if len(text) <= KEPT_CHARACTERS else shortened(text, KEPT_CHARACTERS)
