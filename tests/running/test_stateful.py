@@ -9,27 +9,31 @@ import pytest
 
 from tests.support import Case, Project, case
 
+# Without a library it starts at once: these runs start it many times.
 COUNTER = """
+import json
 import os
-from mcp.server import MCPServer
+import sys
 
-server = MCPServer("counter", log_level="ERROR")
 counted = 0
-
-
-@server.tool(structured_output=False)
-def count() -> str:
-    global counted
-    counted += 1
-    return str(counted)
-
-
-@server.tool(structured_output=False)
-def end() -> str:
-    os._exit(3)
-
-
-server.run("stdio")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "initialize":
+        version, server = asked["params"]["protocolVersion"], {"name": "counter", "version": "1"}
+        answer = {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server}}
+    elif asked["method"] == "tools/list":
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("count", "end")]
+        answer = {"result": {"tools": tools}}
+    elif asked["method"] == "tools/call":
+        if asked["params"]["name"] == "end":
+            os._exit(3)
+        counted += 1
+        answer = {"result": {"content": [{"type": "text", "text": str(counted)}]}}
+    else:
+        answer = {"error": {"code": -32601, "message": "no such method"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """
 LENGTH = 6
 REVERSED = """
