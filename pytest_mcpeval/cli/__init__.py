@@ -20,6 +20,8 @@ COMMANDS = {
     "validate": "pytest_mcpeval.cli.validate",
     "schema": "pytest_mcpeval.cli.schema",
     "servers": "pytest_mcpeval.cli.servers",
+    "tools": "pytest_mcpeval.cli.tools",
+    "call": "pytest_mcpeval.cli.call",
     "selftest": "pytest_mcpeval.cli.selftest",
     "install-browser": "pytest_mcpeval.cli.install_browser",
     "merge": "pytest_mcpeval.cli.merge",

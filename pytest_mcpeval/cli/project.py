@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.core.sample_store import Selection
     from pytest_mcpeval.plugin.runtime import Runtime
+    from pytest_mcpeval.servers import ServerDefinition
 
 
 def root_directory(start: Path) -> Path:
@@ -62,6 +63,39 @@ def runtime_of(root: Path, paths: Sequence[str] = ()) -> Runtime:
     (runtime,) = found
     assert isinstance(runtime, Runtime)
     return runtime
+
+
+class DefinitionError(Exception):
+    """No server can be taken from the files here; ``status`` is the exit code that says so."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def defined_servers(rootdir: str | None, name: str | None = None) -> dict[str, ServerDefinition]:
+    """The servers that are defined for the working directory, or the one of this name.
+
+    Raises:
+        DefinitionError: There is none, or a file that defines servers cannot be read.
+    """
+    from pytest_mcpeval.loading import DataFileError
+    from pytest_mcpeval.loading.messages import suggestion
+    from pytest_mcpeval.servers import ServerConfigError
+
+    root = Path(rootdir).absolute() if rootdir else root_directory(Path.cwd())
+    try:
+        defined = runtime_at(root).project_files.servers_at(Path.cwd() / "mcpeval.yaml")
+    except (DataFileError, ServerConfigError) as error:
+        raise DefinitionError(str(error), 1) from None
+    if not defined:
+        where = f"no server is defined in an mcpeval.yaml here or above, nor in {root / '.mcp.json'}"
+        raise DefinitionError(f"{where}: pytest-mcpeval init --server COMMAND begins with one", 1)
+    if name is not None and name not in defined:
+        known = ", ".join(sorted(defined))
+        message = f"no server {name!r} is defined{suggestion(name, defined)} (defined: {known})"
+        raise DefinitionError(message, 2)
+    return {name: defined[name]} if name is not None else dict(defined)
 
 
 @dataclass(frozen=True)
