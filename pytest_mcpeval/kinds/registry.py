@@ -83,6 +83,8 @@ def _imported(name: str, checks: CheckRegistry) -> Kind[Any]:
         from pytest_mcpeval.kinds.agent.kind import AgentKind
 
         return AgentKind()
-    from pytest_mcpeval.kinds.session.kind import SessionKind
+    if name == SessionDeclaration.name:
+        from pytest_mcpeval.kinds.session.kind import SessionKind
 
-    return SessionKind(checks)
+        return SessionKind(checks)
+    raise LookupError(f"the kind {name!r} is declared here, and _imported does not make it")

@@ -135,6 +135,22 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(path), f"{page.name} links to {target}"
 
 
+def test_the_architecture_names_files_that_exist() -> None:
+    spans = re.findall(r"`([\w./-]+)`", (ROOT / "ARCHITECTURE.md").read_text("utf-8"))
+    paths = [span for span in spans if "/" in span and span != "pytest_mcpeval/"]
+    assert len(paths) > 30
+    lost = [
+        path for path in paths if not ((ROOT / path).exists() or (ROOT / "pytest_mcpeval" / path).exists())
+    ]
+    assert lost == []
+
+
+def test_the_architecture_draws_every_folder() -> None:
+    picture = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("```")[1]
+    folders = {path.parent.name for path in (ROOT / "pytest_mcpeval").glob("*/__init__.py")}
+    assert folders == set(re.findall(r"(\w+)/  ", picture))
+
+
 def test_every_page_is_reachable_from_the_readme() -> None:
     linked = {(ROOT / target.partition("#")[0]).resolve() for target in links(ROOT / "README.md")}
     assert set(PAGES) - linked == {ROOT / "README.md"}

@@ -148,10 +148,10 @@ def problems(rule: object) -> Problems:
         ({"not": []}, [(("not",), "expected a check such as {type: has_citation}, found []")]),
         ({"any_of": []}, [(("any_of",), "any_of needs a list of at least one check")]),
         ({"type": "all_of", "check": YES}, [
-            (("check",), 'unknown key "check" beside all_of (did you mean "checks"?)'),
+            (("check",), 'unknown key "check" next to all_of (did you mean "checks"?)'),
             (("checks",), "all_of needs a list of at least one check"),
         ]),
-        ({"not": YES, "any_of": [YES]}, [(("any_of",), 'unknown key "any_of" beside not')]),
+        ({"not": YES, "any_of": [YES]}, [(("any_of",), 'unknown key "any_of" next to not')]),
     ],
 )  # fmt: skip
 def test_mistakes(rule: object, expected: Problems) -> None:
@@ -180,10 +180,10 @@ def test_all_nested_mistakes_at_once() -> None:
     with pytest.raises(CheckSpecError) as caught:
         REGISTRY.parse(rule)
     assert str(caught.value).split("\n") == [
-        'comment: unknown key "comment" beside any_of',
+        'comment: unknown key "comment" next to any_of',
         'any_of[0].value: the key "value" is missing',
         "any_of[1].not.pattern: not a regular expression: missing ) at position 3 of 'a(b'",
-        'any_of[2].extra: unknown key "extra" beside all_of',
+        'any_of[2].extra: unknown key "extra" next to all_of',
         'any_of[2].checks[1].chars: expected a whole number, found "x"',
     ]
 
