@@ -26,6 +26,7 @@ COMMANDS = {
     "install-browser": "pytest_mcpeval.cli.install_browser",
     "merge": "pytest_mcpeval.cli.merge",
     "compare": "pytest_mcpeval.cli.compare",
+    "html": "pytest_mcpeval.cli.html",
     **KIND_COMMANDS,
 }
 """Name → module with functions ``add_parser`` and ``run``."""

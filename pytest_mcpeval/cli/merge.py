@@ -59,7 +59,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "directories", nargs="+", type=Path, metavar="DIR", help="directory of a shard's report"
     )
-    parser.add_argument("--report", type=Path, metavar="DIR", help="write report.json and report.md into DIR")
+    written = "write report.json, report.md and report.html into DIR"
+    parser.add_argument("--report", type=Path, metavar="DIR", help=written)
     for option in KIND_OPTIONS:
         if option.is_report:
             name = f"--{option.name.removeprefix('--mcpeval-')}"

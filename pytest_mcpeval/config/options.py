@@ -27,7 +27,7 @@ OPTIONS = (
     Option(
         "--mcpeval-bless", "write the baselines of this run; refused when the run is red, partial or filtered"
     ),
-    Option("--mcpeval-report", "write report.json and report.md into DIR", metavar="DIR"),
+    Option("--mcpeval-report", "write report.json, report.md and report.html into DIR", metavar="DIR"),
     Option(
         "--mcpeval-shard",
         "this run is a part of one: gates are left to `pytest-mcpeval merge`, for which it writes "

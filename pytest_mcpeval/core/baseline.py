@@ -162,16 +162,16 @@ def write_baseline(path: Path, suite: Suite[Any], content: Mapping[str, Any]) ->
     return list(kept)
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str, *, is_redacted: bool = False) -> None:
     """Replace a file's content in one step; a crash leaves the old content or the new.
 
-    No value that came from the environment gets into it.
+    No value that came from the environment gets into it: a text that ``is_redacted`` is written as it is.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(redactor.file(path, text))
+            file.write(text if is_redacted else redactor.file(path, text))
         # mkstemp makes files private; a committed file is as readable as its neighbours.
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)

@@ -20,7 +20,7 @@ class SuiteResult:
 
     ``compared`` is what changed against its baseline; ``attachments`` what is shown beside each case that did
     not pass, by its id. ``for_information`` are the wrong cases that no gate looks at, where others were
-    evaluated.
+    evaluated. ``lines`` are those of the data file on which its cases begin.
     """
 
     selection: Selection
@@ -32,6 +32,7 @@ class SuiteResult:
     compared: Mapping[str, Any] = field(default_factory=dict)
     attachments: Mapping[str, Sequence[Table]] = field(default_factory=dict)
     for_information: Sequence[str] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -50,7 +51,8 @@ class Evaluation:
     """Everything a report shows. ``reason`` says in a line why the verdict is what it is.
 
     ``notes`` are sentences on what was written. ``session_gates`` belong to no suite. ``totals`` are those of
-    all suites of a kind, by its name; ``totals_of_run`` what of them differs from run to run.
+    all suites of a kind, by its name; ``totals_of_run`` what of them differs from run to run. ``options`` are
+    those of the command line that change what is measured.
     """
 
     suites: Sequence[SuiteResult]
@@ -62,6 +64,7 @@ class Evaluation:
     charts: Sequence[Chart] = ()
     totals: Mapping[str, Any] = field(default_factory=dict)
     totals_of_run: Mapping[str, Any] = field(default_factory=dict)
+    options: Sequence[str] = ()
 
     def redacted(self) -> Evaluation:
         """The same without values that came from the environment, in what reports show besides samples."""

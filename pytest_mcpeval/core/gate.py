@@ -12,13 +12,16 @@ Verdict = Literal["passed", "failed", "error", "not_evaluated", "not_set"]
 """``not_evaluated``: the run was cut down on purpose. ``not_set``: the gate lacks what it compares with,
 which its message names; it judges nothing and spoils nothing."""
 
+Wanted = Literal["at least", "at most"]
+
 SLACK = 1e-9
 """Two metrics closer than this are equal: floats are never compared raw."""
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """One gate, judged. ``limit`` is the value at which it would just pass.
+    """One gate, judged. ``limit`` is the value at which it would just pass: its value is ``wanted`` at least
+    or at most that.
 
     ``timed``: its value is a time, which differs from run to run though nothing has changed.
     """
@@ -31,6 +34,7 @@ class GateResult:
     baseline: float | None = None
     limit: float | None = None
     timed: bool = False
+    wanted: Wanted = "at most"
 
 
 def gate_nodeid(gate: GateResult) -> str:
@@ -49,14 +53,15 @@ def at_most(suite: str, name: str, value: float | None, limit: float, *, unit: s
 
 
 def _compared(
-    suite: str, name: str, value: float | None, limit: float, words: Literal["at least", "at most"], unit: str
+    suite: str, name: str, value: float | None, limit: float, words: Wanted, unit: str
 ) -> GateResult:
     if value is None:
         message = f"no case reported a value; wanted {words} {figure(limit)}{unit}"
-        return GateResult(suite, name, "failed", message, None, None, limit)
+        return GateResult(suite, name, "failed", message, None, None, limit, wanted=words)
     holds = value >= limit - SLACK if words == "at least" else value <= limit + SLACK
     message = f"{figure(value)}{unit}, wanted {words} {figure(limit)}{unit}"
-    return GateResult(suite, name, "passed" if holds else "failed", message, value, None, limit)
+    verdict: Verdict = "passed" if holds else "failed"
+    return GateResult(suite, name, verdict, message, value, None, limit, wanted=words)
 
 
 def figure(value: float) -> str:

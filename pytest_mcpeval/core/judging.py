@@ -120,6 +120,7 @@ def _result(one: SuiteRun, state: SessionState, root: Path, *, bless: bool, shar
             if sample.outcome in NOT_PASSED
         },
         for_information=for_information,
+        lines={} if one.suite is None else {case.id: case.line for case in one.suite.cases},
         # Last, when everything that may raise has been called.
         gates=[*gates, *errors.gates],
     )

@@ -125,7 +125,7 @@ class Runtime(RunContext):
         """Judge what a store holds; with ``is_merged``, it is that of shards."""
         suites = self.suite_runs(store)
         used = {one.kind.name for one in suites}
-        return evaluate(
+        found = evaluate(
             [self.kinds[name] for name in self.kinds if name in used],
             suites,
             state,
@@ -134,6 +134,7 @@ class Runtime(RunContext):
             shard=self.settings.shard,
             is_merged=is_merged,
         )
+        return replace(found, options=self.settings.measuring_options)
 
     def selections_of(self, node_ids: Iterable[str]) -> list[Selection]:
         """The selections of the data files among some node ids, read anew."""

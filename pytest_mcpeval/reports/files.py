@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +12,13 @@ from typing import Any
 from pytest_mcpeval.core.baseline import write_atomically
 from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.core.evaluation import Evaluation
-from pytest_mcpeval.reports import json_report, markdown
+from pytest_mcpeval.reports import html_report, json_report, markdown
 from pytest_mcpeval.reports.shard import SHARD_FILE
+from pytest_mcpeval.text.redact import redactor
 from pytest_mcpeval.text.visible import visible
 
 HOOK = "pytest_mcpeval_report"
-OURS = ("report.json", "report.md", SHARD_FILE)
+OURS = ("report.json", "report.md", "report.html", SHARD_FILE)
 
 
 @dataclass
@@ -29,10 +32,10 @@ class ReportWriter:
     written: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def write(self, path: Path, text: str) -> None:
+    def write(self, path: Path, text: str, *, is_redacted: bool = False) -> None:
         """Write one file."""
         try:
-            write_atomically(path, text)
+            write_atomically(path, text, is_redacted=is_redacted)
             self.written.append(path)
         except OSError as error:
             reason = error.strerror or str(error)
@@ -46,7 +49,7 @@ class ReportWriter:
         started: str,
         seconds: float,
     ) -> None:
-        """Write ``report.json``, ``report.md`` and what the hook returns into a directory, if there is one.
+        """Write our reports and what the hook returns into a directory, if there is one.
 
         The hook is called all the same. ``started`` is an ISO time.
         """
@@ -56,10 +59,31 @@ class ReportWriter:
             self.problems.append(visible(f"the hook {HOOK} raised {raised_where(error)}"))
             further = {}
         if directory is not None:
-            self.write(directory / "report.json", json_report.text(evaluation, started, seconds))
+            path = directory / "report.json"
+            report = redactor.file(path, json_report.text(evaluation, started, seconds))
+            self.write(path, report, is_redacted=True)
             self.write(directory / "report.md", markdown.text(evaluation, started, seconds))
+            for name, source in json_report.screenshots(evaluation):
+                self._copy(source, directory / name)
+            try:
+                page = html_report.text(json.loads(report), directory)
+                # Redacting the page would change its scripts, where a value is a word of theirs.
+                self.write(directory / "report.html", page, is_redacted=True)
+            except Exception as error:
+                # What a kind of another plugin measured may have any shape.
+                self.problems.append(visible(f"report.html cannot be made: {raised_where(error)}"))
             for name, text in further.items():
                 self.write(directory / name, text)
+
+    def _copy(self, source: Path, path: Path) -> None:
+        if not source.is_file():
+            return  # The report of a shard, made on another machine: the page says so.
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.problems.append(visible(f"cannot write {self._short(path)}: {reason}"))
 
     def line(self, directory: Path | None) -> str:
         """Which files were written into a directory; empty for none."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.core.gate import GateResult, gate_nodeid
@@ -25,6 +27,7 @@ def text(evaluation: Evaluation, started: str, seconds: float) -> str:
         "gates": [_gate(gate) for gate in evaluation.gates],
         "totals": dict(evaluation.totals),
         "suites": {suite.key: _suite(suite) for suite in evaluation.suites},
+        "options": list(evaluation.options),
         "run": {
             "started": started,
             "timestamp": started,
@@ -51,6 +54,7 @@ def _gate(gate: GateResult) -> dict[str, Any]:
         "value": None if gate.timed else gate.value,
         "baseline": gate.baseline,
         "limit": gate.limit,
+        "wanted": gate.wanted,
         "message": TIMED if gate.timed else gate.message,
     }
 
@@ -65,7 +69,34 @@ def _run_of(result: SuiteResult) -> dict[str, Any]:
         }
         for name, sample in _with_runs(result)
     }
-    return {**result.run, "timedChecks": {case: checks for case, checks in timed.items() if checks}}
+    attachments = {
+        sample.id: [
+            {**one, "image": screenshot(result, sample, number)} if "image" in one else one
+            for number, one in enumerate(found, 1)
+        ]
+        for sample in result.samples
+        if (found := sample.run.get("attachments"))
+    }
+    return {
+        **result.run,
+        "timedChecks": {case: checks for case, checks in timed.items() if checks},
+        "attachments": attachments,
+    }
+
+
+def screenshot(result: SuiteResult, sample: Sample, number: int) -> str:
+    """Where the picture of an attachment is copied to, relative to the report."""
+    suite = re.sub(r"[^A-Za-z0-9]+", "-", result.key).strip("-")
+    return f"screenshots/{suite}/{sample.id}-{number}.png"
+
+
+def screenshots(evaluation: Evaluation) -> Iterator[tuple[str, Path]]:
+    """Each picture of a case: where it is copied to, relative to the report, and where it is."""
+    for result in evaluation.suites:
+        for sample in result.samples:
+            for number, one in enumerate(sample.run.get("attachments", ()), 1):
+                if "image" in one:
+                    yield screenshot(result, sample, number), Path(one["image"])
 
 
 def _with_runs(result: SuiteResult) -> Iterator[tuple[str, Sample]]:
@@ -76,6 +107,7 @@ def _with_runs(result: SuiteResult) -> Iterator[tuple[str, Sample]]:
 
 def _suite(result: SuiteResult) -> dict[str, Any]:
     complete = result.complete
+    items = {case: name for name, cases in result.selection.batches.items() for case in cases}
     return {
         "kind": result.selection.kind,
         "digest": result.selection.digest,
@@ -86,9 +118,16 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
         "setAside": list(complete.set_aside),
         "metrics": dict(result.metrics),
         "baseline_delta": dict(result.compared),
-        "cases": [case_of(sample) for sample in result.samples],
+        "cases": [_case(result, sample, items) for sample in result.samples],
         "failures": [_failure(sample) for sample in result.samples if _is_failure(sample)],
     }
+
+
+def _case(result: SuiteResult, sample: Sample, items: Mapping[str, str]) -> dict[str, Any]:
+    """What is reported of a case, and where it is; ``items`` are the names of items of several cases."""
+    line, item = result.lines.get(sample.id), items.get(sample.id)
+    place = {"line": line, "item": item}
+    return {**case_of(sample), **{name: value for name, value in place.items() if value is not None}}
 
 
 def case_of(sample: Sample) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
     listed = f"; not passed: {names(wrong)}" if wrong else ""
     message = f"{share}, wanted at least {figure(limit * 100)} %{listed}"
     holds = value is not None and value >= limit - SLACK
-    return GateResult(suite, PASS_RATE, _verdict(holds), message, value, None, limit)
+    return GateResult(suite, PASS_RATE, _verdict(holds), message, value, None, limit, wanted="at least")
 
 
 def _max_inconclusive(suite: str, kept: Sequence[Sample], limit: int) -> GateResult:

@@ -139,7 +139,8 @@ def _sign_flip(given: GateInput, metric: str, limit: float) -> GateResult:
     test = sign_flip_test(comparison.differences)
     verdict: Literal["passed", "failed"] = "failed" if test.p < limit - SLACK else "passed"
     words = f"{metric} {figure(value)}, {_change(value, old)}; {_test_words(test, limit)}"
-    return GateResult(given.suite, name, verdict, f"{words}; {comparison.words()}", test.p, None, limit)
+    words = f"{words}; {comparison.words()}"
+    return GateResult(given.suite, name, verdict, words, test.p, None, limit, wanted="at least")
 
 
 def _test_words(test: SignFlipTest, limit: float) -> str:

@@ -61,7 +61,7 @@ def _pass_rate(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:
     listed = f"; not passed: {names(wrong)}" if wrong else ""
     share = f"{in_cases(group['passed'])} of {group['total']} cases passed ({figure((value or 0) * 100)} %)"
     words = f"{share}, wanted at least {figure(limit * 100)} %{listed}"
-    return GateResult(suite, result.name, result.verdict, words, value, None, limit)
+    return replace(result, message=words)
 
 
 def _p95_latency(suite: str, kept: Sequence[Sample], limit: float) -> GateResult:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mcpeval.core.gate import SLACK, GateResult, Verdict, by_chance, names, switched_off
+from pytest_mcpeval.core.gate import SLACK, GateResult, Verdict, Wanted, by_chance, names, switched_off
 from pytest_mcpeval.core.statistics import falls_test, has_fallen, trials_to_certify, upper_limit
 from pytest_mcpeval.kinds.security.rates import Confusion, Row, Share, held_against
 
@@ -72,7 +72,9 @@ class DetectorGates:
     ) -> GateResult:
         """The result of one of its gates."""
         old = 0.0 if name in (NEWLY_MISSED, NEW_FALSE_ALARMS) and value is not None else None
-        return GateResult(self.suite, f"{self.detector}-{name}", verdict, message, value, old, limit)
+        wanted: Wanted = "at least" if name.startswith("recall") else "at most"
+        name = f"{self.detector}-{name}"
+        return GateResult(self.suite, name, verdict, message, value, old, limit, wanted=wanted)
 
 
 def gate_names(detector: str, settings: DetectorGatesModel) -> list[str]:
