@@ -37,7 +37,7 @@ def test_its_cases_gate_table_and_report(project: Project, mode: tuple[str, ...]
     run = project.run(*mode, SUITE, "--mcpeval-report=report")
     assert run.status == 0, run.out
     assert run.last_line.startswith("5 passed, 1 tolerated"), run.out  # Four words and a gate.
-    assert "reports: report/report.json, report.md and cases.csv" in run.out
+    assert "reports: report/report.json, report.md, report.html and cases.csv" in run.out
     assert run.report("report")["suites"][SUITE]["metrics"] == {"accuracy": 0.8}
     lines = (project.path / "report" / "cases.csv").read_text("utf-8").splitlines()
     assert len(lines) == 6
@@ -138,7 +138,7 @@ def test_merge_writes_its_report(project: Project) -> None:
         assert run.status == 0, run.out
     status, out = command(project, "merge", "shard0", "shard1", "--paths", SUITE, "--report", "whole")
     assert status == 0, out
-    assert "reports: whole/report.json, report.md and cases.csv" in out
+    assert "reports: whole/report.json, report.md, report.html and cases.csv" in out
     assert len((project.path / "whole" / "cases.csv").read_text("utf-8").splitlines()) == 6
 
 

@@ -298,6 +298,7 @@ def test_no_output_shows_a_value_in_any_encoding(run: Run) -> None:
     assert {
         "junit.xml",
         "report.html",
+        "report/report.html",
         "report/report.json",
         "report/report.md",
         "scan.sarif",

@@ -233,10 +233,10 @@ def test_html_summary_has_verdict_gates_and_tables(run: Run) -> None:
 
 def test_report_json_has_the_documented_shape(run: Run) -> None:
     report = run.report()
-    assert list(report) == ["version", "verdict", "reason", "gates", "totals", "suites", "run"]
+    assert list(report) == ["version", "verdict", "reason", "gates", "totals", "suites", "options", "run"]
     assert report["version"] == 1
     assert all(
-        list(gate) == ["suite", "name", "verdict", "value", "baseline", "limit", "message"]
+        list(gate) == ["suite", "name", "verdict", "value", "baseline", "limit", "wanted", "message"]
         for gate in report["gates"]
     )
     suite = report["suites"]["datasets/plain.yaml"]
@@ -370,4 +370,8 @@ def test_nothing_else_is_written(run: Run) -> None:
         *("server.py", ".mcp.json", "pytest.ini", "datasets", "conftest.py", "test_python.py"),
         *("junit.xml", "report.html", "report", ".pytest_cache"),
     }
-    assert {path.name for path in (run.path / "report").iterdir()} == {"report.json", "report.md"}
+    assert {path.name for path in (run.path / "report").iterdir()} == {
+        "report.json",
+        "report.md",
+        "report.html",
+    }

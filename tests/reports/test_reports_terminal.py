@@ -196,7 +196,7 @@ def test_secrets_appear_nowhere(tmp_path: Path, mode: Sequence[str]) -> None:
 
 def _leaks(run: Run) -> list[str]:
     texts = {"out": run.out, "err": run.err}
-    for name in ("junit.xml", "report.html", "report/report.json", "report/report.md"):
+    for name in ("junit.xml", "report.html", "report/report.json", "report/report.md", "report/report.html"):
         texts[name] = (run.path / name).read_text(encoding="utf-8")
     return [name for name, text in texts.items() if "s3cr3t" in text]
 
@@ -221,7 +221,7 @@ def test_a_report_that_cannot_be_written_at_the_end_costs_nothing_else(tmp_path:
     section = run.section()
     assert any("s.yaml::gates::pass_rate" in line for line in section)
     assert [line for line in section if line.startswith(("reports:", "ERROR"))] == [
-        "reports: report/report.md",
+        "reports: report/report.md and report.html",
         "ERROR: cannot write scan.sarif: Is a directory",
         "ERROR: cannot write report/report.json: Is a directory",
     ]
