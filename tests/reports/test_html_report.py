@@ -24,7 +24,7 @@ from tests.reports.conftest import HOSTILE, RunIn
 from tests.support import Run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 DESKTOP, PHONE = (1280, 800), (390, 844)
 
@@ -56,6 +56,18 @@ class Opened:
         found: list[str] = self.page.locator(selector).all_inner_texts()
         return found
 
+    def watch(self) -> None:
+        """Note what the page asks for and says."""
+
+        def dismiss(dialog: Dialog) -> None:
+            self.said.append(dialog.message)
+            dialog.dismiss()
+
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", dismiss)
+
     def has_rows(self, count: int) -> None:
         """Wait until that many cases are listed."""
         from playwright.sync_api import expect
@@ -85,10 +97,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
         contexts.append(context)
         one = Opened(context.new_page())
         opened.append(one)
-        one.page.on("request", lambda request: one.requests.append(request.url))
-        one.page.on("console", lambda message: one.said.append(message.text))
-        one.page.on("pageerror", lambda error: one.said.append(str(error)))
-        one.page.on("dialog", lambda dialog: (one.said.append(dialog.message), dialog.dismiss()))
+        one.watch()
         one.page.goto(f"{path.as_uri()}{fragment}")
         return one
 
