@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from pytest_mcpeval.config.project_rules import ProjectFile, read_project_file, 
 from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.suite import Place
 from pytest_mcpeval.loading import DataFileError, Problem
+from pytest_mcpeval.loading.messages import counted
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.definitions import ServerDefinition
@@ -117,19 +119,11 @@ class ProjectFiles:
 
     def _found_above(self, path: Path) -> tuple[Path, ...]:
         if path.parent not in self._above:
-            self._above[path.parent] = tuple(self._search_above(path))
+            # As with conftest files, what lies above the root directory does not count.
+            directories = takewhile(lambda parent: parent not in self._rootdir.parents, path.parents)
+            candidates = (one / name for one in directories for name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES))
+            self._above[path.parent] = tuple(one for one in candidates if one.is_file())
         return self._above[path.parent]
-
-    def _search_above(self, path: Path) -> Iterator[Path]:
-        # As with conftest files, what lies above the root directory does not count.
-        for directory in path.parents:
-            if directory in self._rootdir.parents:
-                return
-            for name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES):
-                if (directory / name).is_file():
-                    yield directory / name
-            if directory == self._rootdir:
-                return
 
     def read(self, path: Path) -> ProjectFile:
         """One project file or ``.mcp.json``, read once.
@@ -140,34 +134,26 @@ class ProjectFiles:
         found = self._result(path)
         if isinstance(found, ProjectFile):
             return found
-        if path in self._reported:
-            raise _reported_before(path, found)
-        self._reported.add(path)
-        raise found
+        if path not in self._reported:
+            self._reported.add(path)
+            raise found
+        words = f"has {counted(len(found.problems), 'problem')}, reported where the file was first used"
+        message = f"{words}: this file waits until they are solved"
+        raise DataFileError([Problem(path, found.problems[0].line, message)])
 
     def _result(self, path: Path) -> ProjectFile | DataFileError:
         if path not in self._read:
             try:
-                self._read[path] = self._parsed(path)
+                if path.name in MISTAKEN_NAMES:
+                    message = f"is not read under this name: call it {PROJECT_FILE_NAME}"
+                    raise DataFileError([Problem(path, 0, message)])
+                is_servers_file = path.name == SERVERS_FILE_NAME
+                self._read[path] = (
+                    read_servers_file(path) if is_servers_file else read_project_file(path, self._kinds)
+                )
             except DataFileError as error:
                 self._read[path] = error
         return self._read[path]
-
-    def _parsed(self, path: Path) -> ProjectFile:
-        if path.name in MISTAKEN_NAMES:
-            raise DataFileError(
-                [Problem(path, 0, f"is not read under this name: call it {PROJECT_FILE_NAME}")]
-            )
-        if path.name == SERVERS_FILE_NAME:
-            return read_servers_file(path)
-        return read_project_file(path, self._kinds)
-
-
-def _reported_before(path: Path, error: DataFileError) -> DataFileError:
-    count = len(error.problems)
-    words = "1 problem" if count == 1 else f"{count} problems"
-    message = f"has {words}, reported where the file was first used: this file waits until they are solved"
-    return DataFileError([Problem(path, error.problems[0].line, message)])
 
 
 def _servers(files: list[ProjectFile]) -> Mapping[str, ServerDefinition]:

@@ -24,13 +24,10 @@ LAST_RESORTS = ("pyproject.toml", "setup.py")
 
 def configures_pytest(directory: Path) -> bool:
     """Whether pytest would find its configuration in a directory."""
-    return any(_is_configuration(directory / name, words) for name, words in CONFIGURATION.items())
-
-
-def _is_configuration(path: Path, words: str) -> bool:
-    if not path.is_file():
-        return False
-    return not words or words in path.read_text(encoding="utf-8", errors="replace")
+    return any(
+        path.is_file() and (not words or words in path.read_text(encoding="utf-8", errors="replace"))
+        for path, words in ((directory / name, words) for name, words in CONFIGURATION.items())
+    )
 
 
 def values_that_move(
@@ -64,15 +61,13 @@ def _exists(path: Path) -> bool:
 def _beginning(start: Path, directories: list[Path]) -> Path:
     """The root directory, by pytest's rules."""
     common = Path(os.path.commonpath(directories)) if directories else start
-    for places in ([common], directories):
-        for place in places:
-            if (found := _upwards(place)) is not None:
-                return found
+    for place in (common, *directories):
+        upwards = (place, *place.parents)
+        for directory in upwards:
+            if configures_pytest(directory):
+                return directory
+        for name in LAST_RESORTS:
+            for directory in upwards:
+                if (directory / name).is_file():
+                    return directory
     return Path(os.path.commonpath([start, common]))
-
-
-def _upwards(place: Path) -> Path | None:
-    chain = (place, *place.parents)
-    found = next((directory for directory in chain if configures_pytest(directory)), None)
-    rest = (directory for name in LAST_RESORTS for directory in chain if (directory / name).is_file())
-    return found or next(rest, None)

@@ -68,7 +68,12 @@ def write_baselines(
         message = f"refused to write {{path}}: {refusal}"
         return Blessing([_refused(result, new.get(result.key), message) for result in results])
     try:
-        return Blessing(results, [_written(found) for found in new.values()])
+        notes = []
+        for baseline in new.values():
+            kept = write_baseline(baseline.path, baseline.suite, baseline.content)
+            others = f"; {', '.join(kept)} kept" if kept else ""
+            notes.append(f"blessed {baseline.name} ({len(baseline.content['cases'])} cases{others})")
+        return Blessing(results, notes)
     except OSError as error:
         return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "error", f"cannot write: {error}")])
 
@@ -113,12 +118,6 @@ def _shared_path(new: Mapping[str, NewBaseline]) -> str:
             return f"{suites} name the same file {one.name}; give each a `baseline:` of its own"
         owners[one.path] = key
     return ""
-
-
-def _written(new: NewBaseline) -> str:
-    kept = write_baseline(new.path, new.suite, new.content)
-    others = f"; {', '.join(kept)} kept" if kept else ""
-    return f"blessed {new.name} ({len(new.content['cases'])} cases{others})"
 
 
 def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:

@@ -160,26 +160,22 @@ def fail_closed(gates: Iterable[GateResult], complete: Completeness) -> list[Gat
     A gate that is not set stays so, and one that its kind did not evaluate.
     """
     shortfall = _shortfall_words(complete)
-    return [gate if gate.verdict == "not_set" else _held_to(gate, complete, shortfall) for gate in gates]
-
-
-def _held_to(gate: GateResult, complete: Completeness, shortfall: str) -> GateResult:
-    if complete.partial:
-        return replace(gate, verdict="not_evaluated", message=_partial_words(complete))
-    if gate.verdict == "not_evaluated":
-        return gate
-    if not shortfall:
-        return _naming_set_aside(gate, complete)
-    verdict: Verdict = "error" if gate.verdict == "error" else "failed"
-    return replace(gate, verdict=verdict, message=f"{shortfall}; {gate.message}")
-
-
-def _partial_words(complete: Completeness) -> str:
+    left_out = f"not evaluated: stopped after {complete.measured} of {complete.expected} cases"
     if complete.deselected:
-        return (
-            f"not evaluated: {complete.expected - complete.deselected} of {complete.expected} cases selected"
-        )
-    return f"not evaluated: stopped after {complete.measured} of {complete.expected} cases"
+        selected = complete.expected - complete.deselected
+        left_out = f"not evaluated: {selected} of {complete.expected} cases selected"
+    held = []
+    for gate in gates:
+        verdict, message = gate.verdict, gate.message
+        if verdict != "not_set" and complete.partial:
+            verdict, message = "not_evaluated", left_out
+        elif verdict not in ("not_set", "not_evaluated") and shortfall:
+            verdict = "error" if verdict == "error" else "failed"
+            message = f"{shortfall}; {message}"
+        elif verdict not in ("not_set", "not_evaluated") and complete.set_aside:
+            message = f"{message} (set aside: {names(complete.set_aside)})"
+        held.append(replace(gate, verdict=verdict, message=message))
+    return held
 
 
 def _shortfall_words(complete: Completeness) -> str:
@@ -195,12 +191,6 @@ def _shortfall_words(complete: Completeness) -> str:
     if not parts and complete.measured == len(complete.set_aside):
         parts.append("no case was measured")
     return "; ".join(parts)
-
-
-def _naming_set_aside(gate: GateResult, complete: Completeness) -> GateResult:
-    if not complete.set_aside:
-        return gate
-    return replace(gate, message=f"{gate.message} (set aside: {names(complete.set_aside)})")
 
 
 def names(ids: Sequence[str], limit: int = 10) -> str:

@@ -94,7 +94,7 @@ class Kind(KindDeclaration, Generic[SpecT]):
         """Before a further run of a stateful suite: leave nothing of the run before."""
 
     def must_ask_again(self, answers: Any) -> bool:
-        """Whether prefetched answers may be wrong because of another case, such as one that crashed."""
+        """Whether prefetched answers may be wrong because another case crashed the server, for example."""
         return False
 
     def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:

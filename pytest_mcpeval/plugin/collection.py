@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
-from typing import Self
 
 import pytest
 
@@ -53,10 +52,14 @@ class DataFileCollectors:
         )
         if not (is_ours or self.runtime.is_data_file(file_path)):
             return None
-        if (key := self.runtime.key(file_path)) != _on_one_line(key):
-            return UnprintableFile.of(parent, file_path, self.runtime, nodeid=_on_one_line(key))
-        if file_path.name in MISTAKEN_NAMES:
-            return ProjectFileCollector.of(parent, file_path, self.runtime)
+        key = self.runtime.key(file_path)
+        printable = visible(key).replace("\n", "\\n").replace("\t", "\\t")
+        if key != printable:
+            problem = (
+                f"{printable}: the path of this file holds control characters or line breaks, which are "
+                "spelled out here: rename the file, or its directory"
+            )
+            return RefusedFile.of(parent, file_path, problem, nodeid=printable)
         return SuiteFile.of(parent, file_path, self.runtime)
 
     @pytest.hookimpl(wrapper=True)
@@ -79,7 +82,7 @@ class DataFileCollectors:
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> None:
         """Note which files pytest came by: not every collector that it makes is asked for items."""
-        if isinstance(collector, (SuiteFile, ItemlessFile)):
+        if isinstance(collector, (SuiteFile, RefusedFile)):
             self._collected.files.add(collector.path)
 
     @pytest.hookimpl(tryfirst=True)
@@ -104,58 +107,30 @@ class DataFileCollectors:
         named = any(fnmatch(path.name, pattern) for pattern in self.runtime.settings.data_files)
         if not named or path.suffix == ".py" or not parent.session.isinitpath(path):
             return None
-        return MisnamedFile.of(parent, path, self.runtime)
+        problem = (
+            f"{self.runtime.key(path)}: the suffix {path.suffix} is not one of a data file: expected one of "
+            f"{', '.join(sorted(DATA_SUFFIXES))}"
+        )
+        return RefusedFile.of(parent, path, visible(problem))
 
 
-class ItemlessFile(pytest.File):
-    """A file without items, collected for what is wrong with it."""
+class RefusedFile(pytest.File):
+    """A file that is collected only for what is wrong with it: its path, or its name."""
 
-    runtime: Runtime
+    problem: str
 
     @classmethod
-    def of(cls, parent: pytest.Collector, path: Path, runtime: Runtime, *, nodeid: str | None = None) -> Self:
+    def of(
+        cls, parent: pytest.Collector, path: Path, problem: str, *, nodeid: str | None = None
+    ) -> RefusedFile:
         """The collector of one file; ``nodeid`` is the path as pytest has it, unless another one is given."""
-        collector: Self = cls.from_parent(parent, path=path, nodeid=nodeid)
-        collector.runtime = runtime
+        collector: RefusedFile = cls.from_parent(parent, path=path, nodeid=nodeid)
+        collector.problem = problem
         return collector
 
-
-class ProjectFileCollector(ItemlessFile):
-    """A ``mcpeval.yaml`` by a mistaken name: an error even where no suite uses it."""
-
     def collect(self) -> Iterator[pytest.Item]:
-        """Read the file: the error names the right name."""
-        try:
-            self.runtime.project_files.read(self.path)
-        except DataFileError as error:
-            raise self.CollectError(self.runtime.described(error)) from None
-        return iter(())
-
-
-class MisnamedFile(ItemlessFile):
-    """A file whose name matches a pattern for data files, with a suffix that no data file has."""
-
-    def collect(self) -> Iterator[pytest.Item]:
-        """Say what is wrong with the name."""
-        key, suffix = self.runtime.key(self.path), self.path.suffix
-        expected = ", ".join(sorted(DATA_SUFFIXES))
-        problem = f"the suffix {suffix} is not one of a data file: expected one of {expected}"
-        raise self.CollectError(visible(f"{key}: {problem}"))
-
-
-class UnprintableFile(ItemlessFile):
-    """A file whose path holds characters that a terminal or a CI runner obeys: pytest shows it as it is."""
-
-    def collect(self) -> Iterator[pytest.Item]:
-        """Say so, with these characters spelled out."""
-        raise self.CollectError(
-            f"{self.nodeid}: the path of this file holds control characters or line breaks, which are "
-            "spelled out here: rename the file, or its directory"
-        )
-
-
-def _on_one_line(path: str) -> str:
-    return visible(path).replace("\n", "\\n").replace("\t", "\\t")
+        """Say what is wrong."""
+        raise self.CollectError(self.problem)
 
 
 class SuiteFile(pytest.Module):

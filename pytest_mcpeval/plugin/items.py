@@ -128,12 +128,14 @@ class CaseItem(pytest.Function):
     def run_case(self) -> None:
         """Ask, judge, and raise when a case failed."""
         self._hide()
+        kind = self.runtime.kinds[self.suite.kind]
         # Kept case by case: what ends the item early leaves the samples of those before.
         samples: list[Sample] = []
         self.stash[samples_key] = samples
         for case in self.cases:
             try:
-                samples.append(self._sample_of(case))
+                answers = self.runtime.prefetch.answers(self.suite, case)
+                samples.append(combined([kind.judge(self.suite, case, one, self.runtime) for one in answers]))
             except (pytest.skip.Exception, pytest.xfail.Exception) as error:
                 # What is evaluated must not take itself out of the measurement.
                 raise SetAsideByTargetError(type(error).__name__, str(error)) from error
@@ -143,11 +145,6 @@ class CaseItem(pytest.Function):
             raise CaseFailed(self._explained(wrong))
         if all(sample.outcome == "skipped" for sample in samples):
             pytest.skip("; ".join(dict.fromkeys(sample.message for sample in samples)))
-
-    def _sample_of(self, case: Case[Any]) -> Sample:
-        kind = self.runtime.kinds[self.suite.kind]
-        answers = self.runtime.prefetch.answers(self.suite, case)
-        return combined([kind.judge(self.suite, case, one, self.runtime) for one in answers])
 
     def _explained(self, wrong: Sequence[Sample]) -> str:
         """What a person reads: of a batch, which cases did not pass, then each of them."""

@@ -68,7 +68,12 @@ def take_part(config: pytest.Config) -> None:
         config.pluginmanager.register(reporter, "mcpeval-reporter")
         config.pluginmanager.register(TerminalOutput(reporter, config), "mcpeval-terminal")
         config.pluginmanager.register(VerdictLine(reporter), "mcpeval-verdict")
-        _register_html(config, reporter)
+        if config.getoption("htmlpath", None):
+            # Evidence is put into html for each case: not where no report was asked for.
+            from pytest_mcpeval.reports.html import HtmlReport
+
+            html = HtmlReport(runtime.kinds, lambda: reporter.evaluation)
+            config.pluginmanager.register(html, "mcpeval-html")
     if role == "controller":
         notes = WorkerNotes(config.getoption("dist"), runtime)
         config.pluginmanager.register(notes, "mcpeval-worker-notes")
@@ -109,16 +114,6 @@ def _add_datasets_to_testpaths(config: pytest.Config, runtime: Runtime) -> None:
             (found,) if config.args_source is sources.TESTPATHS else (found, *found.parents)
         ):
             config.args.append(str(directory))
-
-
-def _register_html(config: pytest.Config, reporter: Reporter) -> None:
-    # Evidence is put into html for each case: not where no report was asked for.
-    if config.getoption("htmlpath", None):
-        from pytest_mcpeval.reports.html import HtmlReport
-
-        config.pluginmanager.register(
-            HtmlReport(reporter.runtime.kinds, lambda: reporter.evaluation), "mcpeval-html"
-        )
 
 
 class WorkerNotes:

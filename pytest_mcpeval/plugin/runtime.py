@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.config.path_patterns import matches
-from pytest_mcpeval.config.project_file import PROJECT_FILE_NAME, SERVERS_FILE_NAME, ProjectFiles
+from pytest_mcpeval.config.project_file import (
+    MISTAKEN_NAMES,
+    PROJECT_FILE_NAME,
+    SERVERS_FILE_NAME,
+    ProjectFiles,
+)
 from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.baseline import is_baseline
 from pytest_mcpeval.core.declaration import CommandLine
@@ -150,7 +155,7 @@ class Runtime(RunContext):
         return found
 
     def _load(self, path: Path) -> Suite[Any] | None:
-        if path.name == PROJECT_FILE_NAME:
+        if path.name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES):
             return self._suite_of_settings(path)
         document = load(path, cache_directory=self.settings.cache_directory)
         if is_baseline(document.data) or is_report(document.data):

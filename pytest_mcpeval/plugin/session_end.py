@@ -151,16 +151,13 @@ class Reporter:
                 reason = f"{exit_status_words(int(status))}, {self.evaluation.reason}"
                 self.evaluation = replace(self.evaluation, verdict="error", reason=reason)
         self._write_reports()
-        undecided = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if session.exitstatus in undecided and (self._is_red() or self.writer.problems):
+        verdict = None if self.evaluation is None else self.evaluation.verdict
+        is_red = verdict in ("failed", "error") or self.lacks_verdict or self.writer.problems
+        if is_red and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.runtime.settings.shard:
             # There are more shards than tests.
             session.exitstatus = pytest.ExitCode.OK
-
-    def _is_red(self) -> bool:
-        found = self.evaluation
-        return found is not None and (found.verdict in ("failed", "error") or self.lacks_verdict)
 
     @property
     def lacks_verdict(self) -> bool:
@@ -169,10 +166,18 @@ class Reporter:
         return found is not None and found.is_partial and self.runtime.settings.fails_without_verdict
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
-        self._add_unreported_selections()
+        """Judge what came back, and log a report for each gate."""
+        if not self.store.selections:
+            # No report brought what was to run: the session ended before the first one.
+            executor = self.config.pluginmanager.get_plugin("mcpeval-executor")
+            ids = self._ids_of_workers
+            found = executor.selections() if executor else self.runtime.selections_of(ids)
+            self.store.add_selections(selections_to_json(found))
         self._repeated_errors.count_others()
+        maxfail: int = session.config.getvalue("maxfail")
+        has_reached_maxfail = bool(maxfail) and session.testsfailed >= maxfail
         self._state = SessionState(
-            stopped=not is_complete and (not self._worker_died or self._has_reached_maxfail(session)),
+            stopped=not is_complete and (not self._worker_died or has_reached_maxfail),
             failures=session.testsfailed,
             others=tuple(sorted(self._others_failed)),
             crashed=frozenset(self._crashed),
@@ -223,26 +228,13 @@ class Reporter:
             for selection in found
         )
 
-    def _has_reached_maxfail(self, session: pytest.Session) -> bool:
-        limit: int = session.config.getvalue("maxfail")
-        return bool(limit) and session.testsfailed >= limit
-
-    def _add_unreported_selections(self) -> None:
-        """Add what was to run, if no report brought it: the session ended before the first one."""
-        if self.store.selections:
-            return
-        executor = self.config.pluginmanager.get_plugin("mcpeval-executor")
-        if executor is not None:
-            self.store.add_selections(selections_to_json(executor.selections()))
-        else:
-            self.store.add_selections(selections_to_json(self.runtime.selections_of(self._ids_of_workers)))
-
     def _write_reports(self) -> None:
         """Write each report that can be written: what a disk refuses must not cost the summary."""
         evaluation, directory = self.evaluation, self.runtime.settings.report_directory
         if evaluation is None:
             return
-        started, seconds = _timestamp(self._started), time.time() - self._started
+        started = datetime.fromtimestamp(self._started, UTC).isoformat(timespec="seconds")
+        seconds = time.time() - self._started
         for file in self._files_of_kinds():
             self.writer.write(file.path, file.text(evaluation))
         hook = self.config.hook.pytest_mcpeval_report
@@ -287,7 +279,3 @@ def _remove_shard(path: Path) -> None:
         raise pytest.UsageError(
             f"--mcpeval-report: cannot remove {path}: {error.strerror or error}"
         ) from None
-
-
-def _timestamp(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

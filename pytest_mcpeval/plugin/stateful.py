@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,15 +93,14 @@ class DistributionOfStatefulSuites:
 
     def stateful_files(self, collection: Sequence[str]) -> Collection[str]:
         """The files of stateful suites, as node ids name them."""
-        files = {node.partition("::")[0] for node in collection}
-        return {file for file in files if Path(file).suffix.lower() in DATA_SUFFIXES and self._is_one(file)}
-
-    def _is_one(self, file: str) -> bool:
-        try:
-            suite = self._runtime.suite(self._runtime.settings.rootdir / file)
-        except (DataFileError, ServerConfigError):
-            return False
-        return suite is not None and suite.stateful
+        found = set()
+        for file in {node.partition("::")[0] for node in collection}:
+            if Path(file).suffix.lower() in DATA_SUFFIXES:
+                with suppress(DataFileError, ServerConfigError):
+                    suite = self._runtime.suite(self._runtime.rootdir / file)
+                    if suite is not None and suite.stateful:
+                        found.add(file)
+        return found
 
 
 class _Scheduling:

@@ -24,7 +24,6 @@ from pytest_mcpeval.text.visible import shortened
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.artifacts import CaseFolder
     from pytest_mcpeval.kinds.agent.captured import Captured
-    from pytest_mcpeval.python_tests.client import RecordingExpect
     from pytest_mcpeval.servers.response import Response
 
 Target = Literal["tool", "resource", "prompt"]
@@ -89,11 +88,21 @@ class MadeVisit:
         return Captured(self.folder, self.max_dom_bytes)
 
 
+@dataclass(eq=False)
+class ExpectationPart:
+    """A part of an expectation that a check must come of: where it is, and what it lacks otherwise."""
+
+    path: str
+    line: int
+    lack: str
+    has_check: bool = False
+
+
 @dataclass
 class Recorder:
     """What one Python test did: the calls it made, in the order it made them, and the checks it evaluated.
 
-    ``visits`` are those it made to agents, in their order, ``expects`` the expectations it wrote.
+    ``visits`` are those it made to agents, in their order, ``expectations`` the parts of what it expected.
     ``came_through`` says that the test itself, before its tear-down, raised nothing.
     """
 
@@ -101,7 +110,7 @@ class Recorder:
     calls: list[RecordedCall] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     visits: list[MadeVisit] = field(default_factory=list)
-    expects: list[RecordingExpect] = field(default_factory=list)
+    expectations: list[ExpectationPart] = field(default_factory=list)
     came_through: bool = False
 
     def begin(

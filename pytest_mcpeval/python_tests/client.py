@@ -8,7 +8,6 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -19,7 +18,7 @@ import pytest
 from pytest_mcpeval.kinds.scenario.checks import Expect
 from pytest_mcpeval.kinds.scenario.checks.expect import Negated
 from pytest_mcpeval.kinds.scenario.run import Answer
-from pytest_mcpeval.python_tests.cases import RecordedCall, Recorder, recorder_of
+from pytest_mcpeval.python_tests.cases import ExpectationPart, RecordedCall, Recorder, recorder_of
 from pytest_mcpeval.python_tests.markers import checks_of, marked_server
 from pytest_mcpeval.servers.connection import DEFAULT_TIMEOUT
 from pytest_mcpeval.servers.errors import CallError
@@ -60,16 +59,6 @@ class MakeExpect(Protocol):
         """Begin checks on a response, or on any text."""
 
 
-@dataclass(eq=False)
-class ExpectationPart:
-    """A part of an expectation that a check must come of: where it is, and what it lacks otherwise."""
-
-    path: str
-    line: int
-    lack: str
-    has_check: bool = False
-
-
 CHECK_METHODS = frozenset(name for name, value in vars(Expect).items() if name[0] != "_" and callable(value))
 
 
@@ -85,8 +74,8 @@ class RecordingExpect(Expect):
         super().__init__(response, checks_of(context))
         self.checks = recorder.checks
         self.parts: list[ExpectationPart] = []
+        self._recorded = recorder.expectations
         self._block = self._begin("an expectation without a check: call one on it, such as .has_citation()")
-        recorder.expects.append(self)
 
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
@@ -129,8 +118,10 @@ class RecordingExpect(Expect):
         while frame is not None and _is_own(frame):
             frame = frame.f_back
         assert frame is not None
-        self.parts.append(ExpectationPart(frame.f_code.co_filename, frame.f_lineno, lack))
-        return self.parts[-1]
+        part = ExpectationPart(frame.f_code.co_filename, frame.f_lineno, lack)
+        self.parts.append(part)
+        self._recorded.append(part)
+        return part
 
 
 def _is_own(frame: FrameType) -> bool:

@@ -22,6 +22,7 @@ from pytest_mcpeval.python_tests.assertions import MarkedAssertionsFailed, judge
 from pytest_mcpeval.python_tests.cases import (
     INCIDENTS,
     EvidenceMissing,
+    ExpectationPart,
     MarkedChecksFailed,
     is_python_case,
     is_python_test,
@@ -46,7 +47,6 @@ from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.run_context import RunContext
-    from pytest_mcpeval.python_tests.client import ExpectationPart
 
 SECTION = "mcpeval"
 
@@ -97,7 +97,7 @@ class PythonCases:
         self._require_good_markers(item)
         recorder = recorder_of(item)
         recorder.came_through = False
-        of_fixtures = {part for expect in recorder.expects for part in expect.parts}
+        of_fixtures = set(recorder.expectations)
         marked = item.get_closest_marker(CHECKS_MARKER) is not None
         function, returned = item.obj, list[object]()
         if marked:
@@ -132,7 +132,7 @@ class PythonCases:
             if recorder.came_through:
                 _require_checks(item)
             # An item may be run again.
-            recorder.expects.clear()
+            recorder.expectations.clear()
         return result
 
     def _require_good_markers(self, item: pytest.Function) -> None:
@@ -178,8 +178,7 @@ def _require_checks(item: pytest.Item, except_for: Container[ExpectationPart] = 
     __tracebackhide__ = True
     found = [
         f"{Path(os.path.relpath(part.path, item.config.rootpath)).as_posix()}:{part.line}: {part.lack}"
-        for expect in recorder_of(item).expects
-        for part in expect.parts
+        for part in recorder_of(item).expectations
         if not part.has_check and part not in except_for
     ]
     if found:
