@@ -21,6 +21,7 @@ from pytest_mcpeval.plugin.items import NOT_READY, CaseFailed, CaseItem, samples
 from pytest_mcpeval.python_tests.cases import python_sample, raised, withdraw_xfail
 from pytest_mcpeval.reports.outcomes import batch_message
 from pytest_mcpeval.targets.base import TargetStartError
+from pytest_mcpeval.text.visible import visible
 
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"
@@ -158,7 +159,7 @@ def mark_report(
         # Like an expected failure: no report of a third party may count a wrong answer as passed.
         message = samples[0].message if len(samples) == 1 else batch_message(samples)
         report.outcome = "skipped"
-        report.wasxfail = f"wrong, left to the gates: {message}"
+        report.wasxfail = visible(f"wrong, left to the gates: {message}")
         # Whether a gate is evaluated is known when the session ends, and junit shows no text with a skip.
         item.user_properties.append(("mcpeval_evidence", report.longreprtext))
     elif outcome == "inconclusive" and inconclusive == "skip" and report.failed:

@@ -24,9 +24,6 @@ def redact(report: pytest.TestReport | pytest.CollectReport) -> None:
     if redactor.is_empty:
         return
     _change_texts(report, redactor.text)
-    for name in TEXTS:
-        if isinstance(text := getattr(report, name, None), str):
-            setattr(report, name, redactor.text(text))
     samples = getattr(report, SAMPLES_ATTRIBUTE, None)
     if samples is not None and redactor.json(samples) != samples:
         # Not the text itself: outcomes and ids stay what they are.
@@ -45,6 +42,9 @@ def disarm(report: pytest.TestReport) -> None:
 def _change_texts(report: pytest.TestReport | pytest.CollectReport, changed: Callable[[str], str]) -> None:
     report.longrepr = _longrepr(report.longrepr, changed)
     report.sections = [(name, changed(text)) for name, text in report.sections]
+    for name in TEXTS:
+        if isinstance(text := getattr(report, name, None), str):
+            setattr(report, name, changed(text))
     if isinstance(report, pytest.TestReport):
         report.user_properties = [
             (name, changed(value) if isinstance(value, str) else value)

@@ -246,21 +246,28 @@ COMMANDS = (
 )
 """Lines of a target: what a runner of GitHub Actions would obey, and what it would not."""
 
+# Without a library it starts at once: every process of these runs starts one.
 SHOUTING = """
+import json
 import sys
-from mcp.server import MCPServer
 
-server = MCPServer("shouting", log_level="ERROR")
-
-
-@server.tool(structured_output=False)
-def shout(text: str) -> str:
-    print(text, file=sys.stderr, flush=True)
-    raise ValueError(text)
-
-
-if __name__ == "__main__":
-    server.run("stdio")
+TOOL = {"name": "shout", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "initialize":
+        version, server = asked["params"]["protocolVersion"], {"name": "shouting", "version": "1"}
+        answer = {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server}}
+    elif asked["method"] == "tools/list":
+        answer = {"result": {"tools": [TOOL]}}
+    elif asked["method"] == "tools/call":
+        text = asked["params"]["arguments"].get("text", "")
+        print(text, file=sys.stderr, flush=True)
+        answer = {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
+    else:
+        answer = {"error": {"code": -32601, "message": "no such method"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """
 
 TESTS_OF_SHOUTS = """
