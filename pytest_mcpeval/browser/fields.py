@@ -39,7 +39,8 @@ def page_selector(text: str) -> str:
     """
     if _BEYOND_CSS.search(text) is None and (reason := _css_problem(text)):
         raise ValueError(
-            f"{shown(text)} is no CSS selector: {reason}. Other selectors name their engine: text=…, role=…, "
+            f"{shown(text)} is not a CSS selector: {reason}. Other selectors name their engine: text=…, "
+            "role=…, "
             "xpath=…"
         )
     return text
@@ -52,14 +53,14 @@ def css_selector(text: str) -> str:
         ValueError: It is none.
     """
     if found := re.search(_PSEUDO, _QUOTED.sub("", text)):
-        raise ValueError(f"{shown(text)} is no CSS selector: {found[0]} is one of Playwright's own")
+        raise ValueError(f"{shown(text)} is not a CSS selector: {found[0]} is one of Playwright's own")
     if reason := _css_problem(text):
-        raise ValueError(f"{shown(text)} is no CSS selector: {reason}")
+        raise ValueError(f"{shown(text)} is not a CSS selector: {reason}")
     return text
 
 
 def _css_problem(text: str) -> str:
-    """Why it is no CSS selector, or an empty text; where soupsieve is not installed nothing is wrong."""
+    """Why it is not a CSS selector, or an empty text; where soupsieve is not installed nothing is wrong."""
     try:
         import soupsieve
     except ImportError:

@@ -180,7 +180,7 @@ def test_what_may_be_incomplete_does_not_show_that_something_did_not_happen(
         assert outcome.status == verdict
         return
     assert outcome.status == "inconclusive"
-    assert outcome.message.endswith(", and the evidence may be incomplete: 1 malformed span skipped")
+    assert outcome.message.endswith(", but the evidence may be incomplete: 1 malformed span skipped")
     assert "fetch them: pytest-mcpeval fetch-observability" in outcome.recovery[-2]
 
 
@@ -191,7 +191,7 @@ def test_doubts_that_cannot_be_read_are_doubts(tmp_path: Path) -> None:
     case = AgentCase(id="a", input=INPUT, assertions=Assertions(max_steps=1))
     (outcome,) = score_case("people", case, Captured(folder, DEFAULT_MAX_DOM_BYTES), NO_SOURCE).outcomes
     assert outcome.status == "inconclusive"
-    assert "what is said on missing evidence cannot be read: incomplete.json" in outcome.message
+    assert "the record of missing evidence cannot be read: incomplete.json" in outcome.message
 
 
 def test_every_kind_has_each_of_the_three_verdicts() -> None:
@@ -343,12 +343,12 @@ def test_only_what_is_new_and_was_not_typed_is_an_answer(
         assert outcome.message == f'the page shows "{wanted}"'
         return
     words = {
-        "landing": "before anything was typed",
-        "typed": "repeats what was typed",
+        "landing": "before the input",
+        "typed": "repeats the input",
         "title": "in the title",
     }
     assert [name for name, said in words.items() if said in outcome.message] == verdict.split()
-    assert outcome.message.endswith(": that is no answer")
+    assert outcome.message.endswith(": that is not an answer")
 
 
 def test_without_a_landing_page_the_whole_page_is_judged(tmp_path: Path) -> None:
@@ -518,7 +518,7 @@ UI_WITH_SELECTORS = UI.model_copy(
 @pytest.mark.parametrize(
     ("observability", "first"),
     [
-        (NO_SOURCE, "1. say where tool_calls can be seen: observability.langfuse"),
+        (NO_SOURCE, "1. declare a source of tool_calls: observability.langfuse"),
         (
             Observability(ui_introspection=UI),
             "1. add selectors to the manifest, observability.ui_introspection.extract.tool_calls: entry and",

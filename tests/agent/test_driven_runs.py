@@ -93,7 +93,7 @@ def test_cases_are_driven_and_scored(tmp_path: Path, site: Site) -> None:
     assert {path.name for path in folder.iterdir()} == {
         *("right", "wrong", "open", "mute", "score.json", "report.md")
     }
-    assert "only where the page showed it before anything was typed and where the page repeats" in run.out
+    assert "only where the page showed it before the input and where the page repeats" in run.out
     for name in ("right", "wrong", "open"):
         capture = json.loads((folder / name / "trace" / "capture.json").read_text())
         assert capture["url"] == f"{site.url}/chat?case={name}&run={folder.name}"
@@ -311,8 +311,8 @@ def test_what_is_missing_is_told_before_a_browser_is_started(tmp_path: Path, sit
     for words in (
         "takes credentials from NO_SUCH_TOKEN, which is not set",
         "expected a URL, or a mapping with url, langfuse, otel, phoenix, found 5",
-        "no storage state of Playwright: expected {cookies: […], origins: […]}, found int",
-        "no storage state of Playwright: expected {cookies: […], origins: […]}, found 'cookie'",
+        "a storage state of Playwright: expected {cookies: […], origins: […]}, found int",
+        "a storage state of Playwright: expected {cookies: […], origins: […]}, found 'cookie'",
     ):
         assert words in out
     assert site.seen == []

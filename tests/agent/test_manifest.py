@@ -328,7 +328,7 @@ def test_assertions_are_counted_as_they_are_judged() -> None:
         ("data:text/html,x", "http:// or https://"),
         ("http://", "with a host"),
         ("https://user:secret@x.example", "use access.auth"),
-        ("https://x.example/a b", "no URL has"),
+        ("https://x.example/a b", "which a URL cannot have"),
         ("https://x.example:port/", "no URL"),
     ],
 )
@@ -475,11 +475,11 @@ def fields(**changed: Any) -> dict[str, Any]:
         ),
         (
             fields(interaction={"response_ready": {"selector": "text=Answer"}}),
-            'interaction.response_ready.selector: "text=Answer" is no CSS selector',
+            'interaction.response_ready.selector: "text=Answer" is not a CSS selector',
         ),
         (
             fields(interaction={"response_ready": {"selector": ".a:has-text('x')"}}),
-            "is no CSS selector: :has-text is one of Playwright's own",
+            "is not a CSS selector: :has-text is one of Playwright's own",
         ),
         (
             fields(access={"url": "https://a.example/?s={runid}-{case_id}"}),
@@ -489,7 +489,7 @@ def fields(**changed: Any) -> dict[str, Any]:
             fields(observability={"otel": {"endpoint": "https://a.example", "session_id": "{case-id}"}}),
             'observability.otel.session_id: "{case-id}" is no placeholder (did you mean "case_id"?)',
         ),
-        (fields(interaction={"input_selector": "#chat["}), 'input_selector: "#chat[" is no CSS selector'),
+        (fields(interaction={"input_selector": "#chat["}), 'input_selector: "#chat[" is not a CSS selector'),
         (
             fields(
                 observability={
@@ -500,7 +500,7 @@ def fields(**changed: Any) -> dict[str, Any]:
                     }
                 }
             ),
-            'extract.step_count.entry: "text=Step" is no CSS selector',
+            'extract.step_count.entry: "text=Step" is not a CSS selector',
         ),
         (manifest(case("narratives", max_steps=1)), "cases[0].id: "),
         (manifest(case("..", max_steps=1)), "cases[0].id: expected a text that matches"),

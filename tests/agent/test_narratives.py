@@ -251,7 +251,7 @@ def test_nothing_captured_gives_no_narrative(tmp_path: Path, run: RunFolder) -> 
         ("case_dir", "../ok", '"../ok" leads out of the folder of the score'),
         ("case_dir", "/etc", '"/etc" leads out of the folder of the score'),
         ("case_dir", "linked", '"linked" leads out of the folder of the score'),
-        ("evidence", None, "without `evidence`: what it stands on is missing"),
+        ("evidence", None, "without `evidence`: the evidence is missing"),
     ],
 )
 def test_scores_that_do_not_stand_are_refused(

@@ -97,7 +97,7 @@ def test_entries_become_logs(folder: CaseFolder) -> None:
     assert steps.total_steps == 4
     assert evidence.read_generations(folder) is None
     assert notes == (
-        "observability.ui_introspection.extract.tool_calls.arguments: 1 of 2 entries hold no JSON object: "
+        "observability.ui_introspection.extract.tool_calls.arguments: 1 of 2 entries contain no JSON object: "
         "left out",
     )
 
@@ -121,7 +121,7 @@ def test_arguments_with_a_number_too_large_are_left_out(folder: CaseFolder) -> N
     )
     folder.after_submit_dom.write_text(listed, encoding="utf-8")
     (note,) = extract(ui({"tool_calls": CALLS}, ("tool_calls",)), folder)
-    assert note.endswith("arguments: 2 of 3 entries hold no JSON object: left out")
+    assert note.endswith("arguments: 2 of 3 entries contain no JSON object: left out")
     found = evidence.read_tool_calls(folder) or ()
     assert [call.arguments for call in found] == [None, None, {"limit": 1e9}]
 
@@ -137,8 +137,8 @@ def test_only_what_is_exposed_is_read(folder: CaseFolder) -> None:
     [
         (None, "the manifest has no selectors for it, and a description alone is not read"),
         (CALLS.model_copy(update={"entry": ".nothing"}), 'no element matches the selector ".nothing"'),
-        (CALLS.model_copy(update={"entry": "li["}), '"li[" is no CSS selector'),
-        (CALLS.model_copy(update={"tool_name": "b["}), '"b[" is no CSS selector'),
+        (CALLS.model_copy(update={"entry": "li["}), '"li[" is not a CSS selector'),
+        (CALLS.model_copy(update={"tool_name": "b["}), '"b[" is not a CSS selector'),
         (ToolCallPlaces(entry=".call", tool_name="i"), "tool_name is missing in 1 of 2 entries"),
     ],
 )
@@ -177,7 +177,7 @@ def test_entries_that_stood_on_the_page_before_the_input_are_left_out(
     old = len(after.split()) - len(new.split())
     if not new:
         assert found is None
-        assert f"all {old} entries stood on the page before the input: no tool_calls are taken" in notes[0]
+        assert f"all {old} entries were on the page before the input: no tool_calls are taken" in notes[0]
         return
     assert [call.tool_name for call in found or ()] == new.split()
     steps = evidence.read_step_count(folder)

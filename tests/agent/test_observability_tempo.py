@@ -248,7 +248,7 @@ def test_secrets_are_not_shown(folder: CaseFolder, monkeypatch: pytest.MonkeyPat
 
 
 def test_credentials_go_nowhere_without_encryption(folder: CaseFolder) -> None:
-    with pytest.raises(ObservabilityError, match="is not https, and host_policy is https_only"):
+    with pytest.raises(ObservabilityError, match="is not https, but host_policy is https_only"):
         fetch(OtelSource.model_construct(endpoint="http://127.0.0.1:1"), TraceQuery("s"), folder)
 
 
@@ -313,13 +313,13 @@ def test_without_traces_what_the_page_told_stays(folder: CaseFolder) -> None:
     assert (result.traces, result.written) == (0, ())
     assert result.notes == (
         "no trace of the session 's' was found within 0 ms (trace_wait_ms)",
-        "no log is taken from traces",
+        "no log is written from traces",
     )
     assert evidence.read_tool_calls(folder) == told
     # Traces that know nothing of tools are no evidence that no tool was called.
     result = fetched(folder, tempo_with(batches(span(1, name="GET /"))))
     assert "no span in them is of a tool, an agent or a model" in result.notes[0]
-    assert result.notes[1] == "no log is taken from traces"
+    assert result.notes[1] == "no log is written from traces"
     assert evidence.read_tool_calls(folder) == told
     assert fetched(folder, tempo_with(batches(*WHOLE))).written == LOGS
     assert [call.tool_name for call in evidence.read_tool_calls(folder) or []] == ["search", "get"]
@@ -353,9 +353,7 @@ def test_a_trace_below_a_parent_of_another_system_is_whole_in_the_end(
     monkeypatch.setattr(fetching, "REMOTE_PARENT_SECONDS", 0.01)
     with serving(tempo_with(batches(tool(2, 99, "find")))) as backend:
         result = fetch(source(backend.url, trace_wait_ms=60_000), TraceQuery("s"), folder)
-    assert result.notes == (
-        "spans at the top have a parent that is not there: taken to be kept by another system",
-    )
+    assert result.notes == ("top-level spans have a missing parent: it is assumed to be in another system",)
     assert evidence.read_doubts(folder) == {}
     assert [call.tool_name for call in evidence.read_tool_calls(folder) or ()] == ["find"]
 
@@ -375,8 +373,8 @@ def test_traces_of_models_alone_tell_nothing_on_tools(folder: CaseFolder) -> Non
     evidence.write_rows(folder.tool_calls, told)
     chat = span(2, 1, gen_ai__operation__name="chat", gen_ai__usage__input_tokens=5)
     result = fetched(folder, tempo_with(batches(span(1), chat)))
-    words = "no span is of a tool or an agent, so the traces may show the calls of models alone"
-    assert result.notes == (f"{words}: what the page told stays (tool_calls.jsonl)",)
+    words = "no span belongs to a tool or an agent, so the traces may show model calls only"
+    assert result.notes == (f"{words}: logs from the page are kept (tool_calls.jsonl)",)
     assert result.written == LOGS[1:]
     assert evidence.read_tool_calls(folder) == told
     assert evidence.read_doubts(folder) == dict.fromkeys(LOGS[1:3], words)
@@ -392,7 +390,7 @@ def test_traces_that_cannot_be_read_are_told(folder: CaseFolder) -> None:
         "1 trace listed by the backend and not readable within 0 ms (trace_wait_ms)",
         "no trace of the session 's' that began at 2027-01-15T08:00:00+00:00 or later was found within 0 ms "
         "(trace_wait_ms)",
-        "no log is taken from traces",
+        "no log is written from traces",
     )
 
 

@@ -135,7 +135,7 @@ def test_one(visited):
         ({"response_ready": {"dom_quiet_ms": 1}}, "response_ready.dom_quiet_ms"),
         ({"response_ready": {"dom_quiet_ms": 100, "selector": "a"}}, "exactly one of"),
         ({"preconditions": [{"action": "fill", "selector": "a"}]}, "fill needs a `value`"),
-        ({"input_selector": "#a["}, "is no CSS selector"),
+        ({"input_selector": "#a["}, "is not a CSS selector"),
         ({"response_ready": {"sel": ".x"}}, "response_ready: expected a selector, {'selector': '.answer'}"),
         ({"response_ready": 5}, "response_ready: expected a selector"),
         ({"preconditions": "abc"}, "preconditions: expected a list of actions"),

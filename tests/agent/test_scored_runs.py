@@ -253,7 +253,7 @@ def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
         ("b", "must_call", "find", "removed"),
     ]
     assert run.gates() == {"agent::newly_failing": "failed"}
-    assert "at most 0 may be newly failing; newly failing: a must_call find" in " ".join(run.out.split())
+    assert "at most 0 may newly fail; newly failing: a must_call find" in " ".join(run.out.split())
     assert any(line.startswith("Since the baseline run") for line in run.section())
     # The one that was inconclusive is none of them.
     made.settings(gates={"newly_failing": 1})
@@ -405,7 +405,7 @@ def test_the_plan_has_a_directive_for_each_case(tmp_path: Path) -> None:
     assert (only["case_id"], only["pool_slot"]) == ("c1", 1)
     alone = made.project.run("--mcpeval-plan", "plan.json")
     assert alone.status == 4
-    assert "--mcpeval-plan goes with --collect-only" in alone.err
+    assert "--mcpeval-plan needs --collect-only" in alone.err
 
 
 def test_options_of_agents_need_mcpeval_and_go_together(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_a_value_of_the_wrong_type_or_none_does_not_pass(
         ({"type": "max_latency_ms", "ms": "${id}"}, 60_000, "no less than the time limit of the call, 60000"),
         ({"not": {"type": "max_latency_ms", "ms": "${id}"}}, 70_000, "no less than the time limit of the"),
         ({"type": "min_length", "chars": "${id}"}, 0, "every answer would pass"),
-        ({"any_of": [{"type": "contains", "value": "${id}"}, NOT_XY]}, "x", "one of these checks holds"),
+        ({"any_of": [{"type": "contains", "value": "${id}"}, NOT_XY]}, "x", "one of these checks passes"),
     ],
     ids=str,
 )

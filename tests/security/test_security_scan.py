@@ -159,7 +159,7 @@ def test_a_server_without_tools_is_an_error_and_one_entry_needs_no_list(tmp_path
     made.write_json(SETTINGS, {"security": {"scan": ["bare"]}})
     run = made.run("--mcpeval-report", "report", "--mcpeval-sarif", "scan.sarif")
     assert run.status == 1
-    assert "bare lists no tools, so that nothing was scanned" in " ".join(run.out.split())
+    assert "bare lists no tools, so nothing was scanned" in " ".join(run.out.split())
     assert run.report()["verdict"] == "error"
     (log,) = json.loads((tmp_path / "scan.sarif").read_text())["runs"]
     assert log["invocations"][0]["executionSuccessful"] is False

@@ -64,7 +64,7 @@ class Captured:
         try:
             return evidence.read_doubts(self.folder)
         except EvidenceError as error:
-            return f"what is said on missing evidence cannot be read: {error}"
+            return f"the record of missing evidence cannot be read: {error}"
 
     def _log(self, name: str, read: Callable[[CaseFolder], FoundT | None]) -> FoundT | Reason:
         path = f"trace/observability/{name}"

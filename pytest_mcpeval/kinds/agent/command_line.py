@@ -26,7 +26,7 @@ OPTIONS = (
     ),
     Option(
         "--mcpeval-capture-only",
-        "drive agents and keep what is seen, without scoring",
+        "visit agents and save what is captured, without scoring",
         changes_measure=True,
     ),
     Option(
@@ -44,7 +44,9 @@ OPTIONS = (
         changes_measure=True,
         is_path=True,
     ),
-    Option("--mcpeval-plan", "with --collect-only: write what would be driven as JSON", metavar="FILE"),
+    Option(
+        "--mcpeval-plan", "with --collect-only: write which visits would take place, as JSON", metavar="FILE"
+    ),
 )
 
 
@@ -100,9 +102,7 @@ def _directories(command_line: CommandLine, option: str) -> tuple[Path, ...]:
 def _plan(command_line: CommandLine) -> Path | None:
     name = command_line.value("mcpeval_plan")
     if name and not command_line.value("collectonly"):
-        raise ValueError("--mcpeval-plan goes with --collect-only: nothing is driven when a plan is made")
+        raise ValueError("--mcpeval-plan needs --collect-only: nothing is visited when a plan is written")
     if name and command_line.value("mcpeval_score_only"):
-        raise ValueError(
-            "--mcpeval-plan and --mcpeval-score-only exclude each other: a plan says what would be driven"
-        )
+        raise ValueError("--mcpeval-plan and --mcpeval-score-only exclude each other: a plan lists visits")
     return command_line.directory / name if name else None

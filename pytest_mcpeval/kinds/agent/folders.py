@@ -123,6 +123,6 @@ def captured_folder(suite: AgentSuite, case_id: str) -> CaseFolder:
 def left_unscored(suite: AgentSuite, folder: RunFolder) -> str:
     """Where cases lie that were captured and not scored, and how they are."""
     return (
-        f"agent {suite.manifest.name}: captured and not scored, in {folder.path}: "
+        f"agent {suite.manifest.name}: captured but not scored, in {folder.path}: "
         f"pytest --mcpeval {suite.key} --mcpeval-score-only={folder.path}"
     )

@@ -65,7 +65,7 @@ def _newly_failing(suite: str, compared: Mapping[str, Any], limit: int) -> GateR
     counts = compared["counts"]
     changes = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in counts)
     listed = f"; newly failing: {names([named(entry) for entry in found])}" if found else ""
-    message = f"{changes}; at most {limit} may be newly failing{listed}"
+    message = f"{changes}; at most {limit} may newly fail{listed}"
     return GateResult(
         suite, NEWLY_FAILING, _verdict(len(found) <= limit), message, float(len(found)), 0.0, float(limit)
     )

@@ -128,7 +128,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
         """Every gate of the suite, judged; none of cases that were only captured."""
         agent = _agent(suite)
         if agent.options.mode == "capture_only":
-            reason = "not set: cases were captured and not scored"
+            reason = "not set: cases were captured but not scored"
             return [GateResult(suite.key, name, "not_set", reason) for name in self.gate_names(suite)]
         compared = None if blessing else self.compare(suite, samples)
         return gates.judge_gates(suite.key, agent.settings.gates, samples, compared or None)

@@ -147,7 +147,7 @@ def _summary(row: CaseRow) -> str:
     passed, failed, inconclusive = (row.count(status) for status in STATUSES)
     parts = [f"{passed} of {counted(len(row.outcomes), 'assertion')} hold"]
     parts += [f"{failed} {'does' if failed == 1 else 'do'} not"] if failed else []
-    parts += [f"{inconclusive} could not be decided for want of evidence"] if inconclusive else []
+    parts += [f"{inconclusive} could not be decided because evidence is missing"] if inconclusive else []
     words = {
         "passed": "passed",
         "failed": "failed",

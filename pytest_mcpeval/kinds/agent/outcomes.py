@@ -60,7 +60,7 @@ class AssertionOutcome:
 
     def __post_init__(self) -> None:
         if self.evidence is None and self.status != "inconclusive":
-            raise ValueError(f"{self.status} without `evidence`: what it stands on is missing")
+            raise ValueError(f"{self.status} without `evidence`: the evidence is missing")
 
     def as_data(self) -> dict[str, Any]:
         """The outcome as it stands in ``score.json``."""

@@ -126,6 +126,7 @@ def _state(name: str, value: Any) -> str | Mapping[str, Any]:
     else:
         found = f"{problem}; or the path of a file with it"
     raise TargetError(
-        f"the fixture {name} is the login_fixture, and gives no storage state of Playwright: {found}",
+        f"the fixture {name} is the login_fixture, but does not return a storage state of Playwright: "
+        f"{found}",
         cause=f"login_fixture {name}",
     )

@@ -58,7 +58,7 @@ def _page_missing(reason: Reason, observability: Observability) -> Iterator[str]
 
 
 def _page_too_large(reason: Reason, observability: Observability) -> Iterator[str]:
-    yield "collapse or leave out what does not belong to the answer, by a click in interaction.preconditions"
+    yield "collapse or hide what does not belong to the answer, by a click in interaction.preconditions"
     yield "or raise interaction.max_dom_bytes in the manifest"
     yield SCORE_AGAIN
 
@@ -79,11 +79,11 @@ def _log_missing(reason: Reason, observability: Observability) -> Iterator[str]:
         yield from _selector_steps(kind, has_selectors=getattr(ui.extract, kind) is not None)
     elif observability.backend is None:
         yield (
-            f"say where {kind} can be seen: observability.langfuse, observability.otel or "
+            f"declare a source of {kind}: observability.langfuse, observability.otel or "
             "observability.phoenix for a trace backend"
         )
         yield (
-            f"or, when the agent's own page shows them, observability.ui_introspection with {kind} in "
+            f"or, if the agent's own page shows them, observability.ui_introspection with {kind} in "
             f"`exposes` and selectors in extract.{kind}: {FIELDS[kind]}"
         )
         yield RUN_AGAIN
@@ -96,7 +96,7 @@ def _selector_steps(kind: EvidenceKind | str, *, has_selectors: bool) -> Iterato
     if has_selectors:
         page = "trace/dom/step-002-after_submit.html"
         yield f"check the selectors in {where} against {page}: they found nothing"
-        yield "add what opens the panel with these entries to observability.ui_introspection.reveal_actions"
+        yield "add the action that opens the panel with them to observability.ui_introspection.reveal_actions"
     else:
         yield f"add selectors to the manifest, {where}: {FIELDS[kind]}; a description alone is not read"
     yield RUN_AGAIN
@@ -134,7 +134,7 @@ def _field_missing(reason: Reason, observability: Observability) -> Iterator[str
 
 
 def _evidence_incomplete(reason: Reason, observability: Observability) -> Iterator[str]:
-    yield "see that the agent exports spans of its tools and agents, all of them well-formed, before it ends"
+    yield "check that the agent exports spans of its tools and agents, all well-formed, before it ends"
     yield "raise trace_wait_ms of the backend if they arrive late"
     yield "fetch them: pytest-mcpeval fetch-observability MANIFEST --case CASE --case-dir DIR"
     yield SCORE_AGAIN

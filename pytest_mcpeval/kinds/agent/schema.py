@@ -47,15 +47,13 @@ EvidenceKind = Literal["tool_calls", "routing_decisions", "step_count"]
 
 def _visible(text: str) -> str:
     if not normalized(text):
-        raise ValueError("has no visible character, so every page would hold it")
+        raise ValueError("has no visible character, so every page would contain it")
     return text
 
 
 def _free_case_id(name: str) -> str:
     if name.lower() in RESERVED_CASE_IDS:
-        raise ValueError(
-            f"{shown(name)} is the name of something else in the folder of a run: choose another"
-        )
+        raise ValueError(f"{shown(name)} is a reserved name in the folder of a run: choose another")
     return name
 
 
@@ -305,7 +303,7 @@ class Assertions(ManifestModel):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         refuse(
-            (at, f"{shown(tool)} is also in must_not_call, and both cannot hold: remove one")
+            (at, f"{shown(tool)} is also in must_not_call, so one of them must fail: remove one")
             for at, tool in self.tools()
             if tool in self.must_not_call and at[0] != "must_not_call"
         )
@@ -374,7 +372,9 @@ class Manifest(ManifestModel):
         for index, case in enumerate(cases):
             # Some file systems do not tell upper from lower case.
             if (other := first.setdefault(case.id.lower(), index)) != index:
-                text = f"duplicate id {shown(case.id)}: cases[{other}] has it; ids name folders, in any case"
+                text = (
+                    f"duplicate id {shown(case.id)}: cases[{other}] has it; ids name folders, ignoring case"
+                )
                 problems.append(((index, "id"), text))
             route = case.assertions.must_route_to
             named = [(at, name, tools, "tools_catalog") for at, name in case.assertions.tools()]

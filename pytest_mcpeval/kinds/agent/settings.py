@@ -17,7 +17,7 @@ class GatesModel(FileModel):
         default=None, description="how many assertions may lack their evidence"
     )
     newly_failing: Annotated[int, Field(ge=0)] | None = Field(
-        default=0, description="how many assertions that passed in the baseline run may fail"
+        default=0, description="how many assertions that passed in the baseline run may fail now"
     )
 
 
@@ -44,7 +44,7 @@ class AgentSettings(FileModel):
         default=None, description="fixture with a storage state: its file, or its data"
     )
     baseline_run: OptionalPath = Field(
-        default=None, description="folder of an earlier run, with which every assertion is compared"
+        default=None, description="folder of an earlier run; every assertion is compared with it"
     )
     gates: GatesModel = Field(
         default=GatesModel(), description="rules over the whole manifest that can fail the run"

@@ -28,7 +28,9 @@ def page_url(url: str) -> str:
         ValueError: It is not; the text says why.
     """
     if _UNFIT.search(url):
-        raise ValueError(f"{shown(url)} has a blank, a backslash or a control character, and no URL has")
+        raise ValueError(
+            f"{shown(url)} has a blank, a backslash or a control character, which a URL cannot have"
+        )
     parts = _split(url)
     if parts.scheme not in SCHEMES:
         raise ValueError(f"expected a URL that begins with http:// or https://, found {shown(url)}")
@@ -44,7 +46,7 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise ValueError(f"{shown(url)} is no URL: {error}") from None
+        raise ValueError(f"{shown(url)} is not a URL: {error}") from None
     return parts
 
 
@@ -62,7 +64,7 @@ def known_placeholders(text: str) -> str:
     unknown = [name for name in _NAME_IN_BRACES.findall(text) if name not in PLACEHOLDERS]
     if unknown:
         raise ValueError(
-            f"{shown('{' + unknown[0] + '}')} is no placeholder{suggestion(unknown[0], PLACEHOLDERS)}: "
+            f"{shown('{' + unknown[0] + '}')} is not a placeholder{suggestion(unknown[0], PLACEHOLDERS)}: "
             "there are {case_id} and {run_id}"
         )
     return text
@@ -84,14 +86,14 @@ def policy_problem(url: str, policy: HostPolicy) -> str | None:
         return None
     if policy == "https_only":
         return (
-            f"{shown(url)} is not https, and host_policy is https_only: use https, or for a host on this "
+            f"{shown(url)} is not https, but host_policy is https_only: use https, or for a host on this "
             "machine say `host_policy: insecure_loopback_only`"
         )
     host = parts.hostname or ""
     if is_loopback(host):
         return None
     return (
-        f"host_policy insecure_loopback_only allows http:// on this machine alone, and {shown(host)} is not "
+        f"host_policy insecure_loopback_only allows http:// on this machine only, but {shown(host)} is not "
         "a loopback address: use https, or a host such as localhost"
     )
 

@@ -25,8 +25,8 @@ SHOWN_TEXT = 600
 
 LANDING, TYPED, TITLE = 1, 2, 3
 NO_ANSWER = {
-    LANDING: "where the page showed it before anything was typed",
-    TYPED: "where the page repeats what was typed",
+    LANDING: "where the page showed it before the input",
+    TYPED: "where the page repeats the input",
     TITLE: "in the title of the page",
 }
 """What a text on the page may be that is no answer."""
@@ -75,7 +75,7 @@ def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[Ass
     place, instead = page.text.find(searched), set[int]()
     if landing is not None and place >= 0:
         if isinstance(landing, Reason):
-            message = f"the page shows {shown(wanted)}, and whether it did before nobody knows: "
+            message = f"the page shows {shown(wanted)}, but whether it did before is not known: "
             yield inconclusive(judged, replace(landing, message=message + landing.message))
             return
         place, instead = page.new_place(searched, landing, case.input)
@@ -84,7 +84,7 @@ def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[Ass
         message = f"the page does not show {shown(wanted)}"
         if instead:
             where = " and ".join(words for kind, words in NO_ANSWER.items() if kind in instead)
-            message = f"the page shows {shown(wanted)} only {where}: that is no answer"
+            message = f"the page shows {shown(wanted)} only {where}: that is not an answer"
         evidence = Evidence(path, f"visible text, all {len(page.text):,} characters")
         yield failed(judged, message, _end_of(page.text), evidence)
         return
@@ -99,7 +99,7 @@ def _unknown(searched: str, case: AgentCase) -> str:
     """What a pass may be worth where nobody knows how the page looked before."""
     if searched in normalized(case.input):
         return "; beware, it is also part of the input, which chat pages repeat"
-    return "; the page was not captured before the input, so it may have stood there all along"
+    return "; the page was not captured before the input, so the text may have been there before"
 
 
 def _end_of(text: str) -> str:

@@ -39,7 +39,7 @@ def bounded(
 ) -> AssertionOutcome:
     """It holds because something did not happen, or not more often, which only whole evidence shows."""
     if holds and doubt is not None:
-        told = replace(doubt, message=f"{message}, and the evidence may be incomplete: {doubt.message}")
+        told = replace(doubt, message=f"{message}, but the evidence may be incomplete: {doubt.message}")
         return inconclusive(judged, told)
     return decided(judged, holds, message, observed, evidence)
 

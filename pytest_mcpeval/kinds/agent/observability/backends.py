@@ -142,6 +142,6 @@ def other_sessions(count: int, window: Window) -> Iterator[str]:
     """The remark on traces that are not of the session that was asked for."""
     if count:
         yield (
-            f"{counted(count, 'trace')} left out: the backend listed them for the session "
+            f"{counted(count, 'trace')} left out: the backend lists them for the session "
             f"{window.session_id!r}, and their spans name another one"
         )

@@ -30,7 +30,7 @@ from pytest_mcpeval.loading.messages import counted
 
 __all__ = ["FetchResult", "ObservabilityError", "TraceQuery", "fetch"]
 
-ONLY_MODELS = "no span is of a tool or an agent, so the traces may show the calls of models alone"
+ONLY_MODELS = "no span belongs to a tool or an agent, so the traces may show model calls only"
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 2.0
@@ -88,7 +88,7 @@ def fetch(backend: TraceBackend, query: TraceQuery, folder: CaseFolder) -> Fetch
         kept = tuple(name for name in blind if tells_of_any(folder, name))
         written = write_logs(logs_of(found.spans), folder, kept)
         if blind:
-            notes.append(ONLY_MODELS + (f": what the page told stays ({', '.join(kept)})" if kept else ""))
+            notes.append(ONLY_MODELS + (f": logs from the page are kept ({', '.join(kept)})" if kept else ""))
         for name in set(blind) - set(kept):
             doubts[name] = "; ".join(filter(None, (doubts[name], ONLY_MODELS)))
     if written or any(doubts.values()):
@@ -176,7 +176,7 @@ def _notes(found: Found, *, complete: bool, backend: TraceBackend, window: Windo
             "a model: see that the agent emits GenAI attributes such as gen_ai.operation.name"
         )
     elif complete and ends_below_remote_parents(unique(found.spans).values()):
-        yield "spans at the top have a parent that is not there: taken to be kept by another system"
+        yield "top-level spans have a missing parent: it is assumed to be in another system"
     telling = len({span.trace_id for span in found.spans if span.kind != "other"})
     if telling > 1 and "{run_id}" not in backend.session_id:
         yield (
@@ -184,4 +184,4 @@ def _notes(found: Found, *, complete: bool, backend: TraceBackend, window: Windo
             "run at the same time, give each run sessions of its own: {run_id} in session_id"
         )
     if not tells_anything(found.spans):
-        yield "no log is taken from traces"
+        yield "no log is written from traces"

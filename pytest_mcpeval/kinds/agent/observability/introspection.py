@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
 SETTING = "observability.ui_introspection"
-STOOD_BEFORE = "stood on the page before the input"
+STOOD_BEFORE = "were on the page before the input"
 
 Entry = dict[str, str | None]
 
@@ -33,7 +33,7 @@ class NotFoundError(Exception):
 def extract(ui: UiIntrospection, folder: CaseFolder) -> tuple[str, ...]:
     """Write the canonical logs that the page with the answer tells; gives remarks on those it does not.
 
-    Entries that stood on the page before the input are of earlier conversations, or examples: left out.
+    Entries that were on the page before the input are of earlier conversations, or examples: left out.
 
     Raises:
         OSError: A log cannot be written.
@@ -128,7 +128,7 @@ def _selected(element: Tag, selector: str) -> Sequence[Tag]:
     try:
         return element.select(selector)
     except (SelectorSyntaxError, NotImplementedError):
-        raise NotFoundError(f"{shown(selector)} is no CSS selector") from None
+        raise NotFoundError(f"{shown(selector)} is not a CSS selector") from None
 
 
 def _fields(entry: Tag, places: UiSelectors) -> Entry:
@@ -172,7 +172,7 @@ def _write_tool_calls(entries: list[Entry], folder: CaseFolder) -> list[str]:
     if not unread:
         return []
     where = f"{SETTING}.extract.tool_calls.arguments"
-    return [f"{where}: {unread} of {counted(len(rows), 'entry', 'entries')} hold no JSON object: left out"]
+    return [f"{where}: {unread} of {counted(len(rows), 'entry', 'entries')} contain no JSON object: left out"]
 
 
 def _write_routing_decisions(entries: list[Entry], folder: CaseFolder) -> list[str]:

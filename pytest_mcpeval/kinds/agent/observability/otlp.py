@@ -195,4 +195,4 @@ def json_of_protobuf(body: bytes) -> Any:
     try:
         return MessageToDict(TracesData.FromString(body))
     except (DecodeError, ValueError) as error:
-        raise ObservabilityError(f"the answer is no trace in protobuf: {error}") from None
+        raise ObservabilityError(f"the answer is not a trace in protobuf: {error}") from None

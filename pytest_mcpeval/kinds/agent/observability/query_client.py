@@ -79,12 +79,12 @@ def json_of(body: bytes, place: str) -> Any:
     if body.lstrip()[:1] == b"<":
         raise ObservabilityError(
             f"{place} answered with an HTML page, where JSON was expected: check that the manifest names the "
-            "address of the query API, and that no login page stands before it"
+            "address of the query API, and that there is no login page before it"
         )
     try:
         return parse_json(body.decode("utf-8"))
     except ValueError as error:
-        raise ObservabilityError(f"{place} answered with something that is no JSON: {error}") from None
+        raise ObservabilityError(f"{place} answered with something that is not JSON: {error}") from None
 
 
 class QueryClient:
@@ -178,7 +178,7 @@ def refusal(status: int, body: bytes, place: str) -> str:
     elif status == http.HTTPStatus.NOT_FOUND:
         hint = "; check that the manifest names the address of the query API"
     elif 300 <= status < 400:
-        hint = "; redirects are not followed: name the address that it leads to in the manifest"
+        hint = "; redirects are not followed: use the address that it redirects to in the manifest"
     return f"HTTP {status}{_phrase(status)} from {place}{said}{hint}"
 
 
