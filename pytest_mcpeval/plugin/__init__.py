@@ -47,6 +47,14 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hooks)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Ignore what pytest-asyncio, which comes with this plugin, warns of in each run without its setting."""
+    if config.getoption("mcpeval") or config.getini("mcpeval"):
+        line = 'ignore:The configuration option "asyncio_default_fixture_loop_scope" is unset'
+        config.addinivalue_line("filterwarnings", line)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Declare markers; with ``--mcpeval``, take this process's part in the session."""
     for line in MARKERS:

@@ -154,6 +154,7 @@ def test_suites_for_the_servers_of_mcp_json_pass_twice(
         run = Project(tmp_path).run()
         assert run.status == 0, run.out + run.err
         assert run.last_line.startswith("2 passed in")
+        assert "Warning" not in run.out + run.err
     assert main(["validate"]) == 0
 
 
