@@ -9,7 +9,7 @@ import pytest
 
 from pytest_mcpeval import Check, DataFileError, GateResult, Sample, at_least, at_most
 from pytest_mcpeval.config.project_rules import read_project_file
-from pytest_mcpeval.core.gate import by_chance, completeness, fail_closed, figure, names
+from pytest_mcpeval.core.gate import Completeness, by_chance, completeness, fail_closed, figure, names
 from pytest_mcpeval.core.sample import Outcome
 from pytest_mcpeval.core.verdict import overall
 from pytest_mcpeval.kinds.agent.gates import judge_gates as judge_agent
@@ -63,7 +63,7 @@ def test_figures(value: float, shown: str) -> None:
     ("p", "shown"),
     [
         (1, "100 of 100"),
-        (0.031, "3.1 of 100"),
+        (0.0312, "3.1 of 100"),
         (0.01, "1 of 100"),
         (0.0099, "9.9 of 1,000"),
         (0.0001, "1 of 10,000"),
@@ -85,6 +85,7 @@ def test_a_deselected_case_leaves_nothing_to_judge() -> None:
     found = completeness(["a", "b"], {"a"}, {"a": sample("a")}, stopped=False)
     (gate,) = fail_closed([PASSED], found)
     assert (gate.verdict, gate.message) == ("not_evaluated", "not evaluated: 1 of 2 cases selected")
+    assert (found.missing, found.deselected, found.whole) == ((), 1, False)
 
 
 def test_a_stop_leaves_nothing_to_judge_unless_all_was_measured() -> None:
@@ -100,6 +101,21 @@ def test_a_crashed_case_is_missing_though_the_session_was_stopped() -> None:
     assert (gate.verdict, gate.message) == ("failed", "1 of 1 cases missing: a; fine")
     others_too = completeness(["a", "b"], {"a", "b"}, {}, stopped=True, crashed={"a"})
     assert others_too.partial
+
+
+def test_what_was_measured_is_counted_of_all_cases_and_of_some() -> None:
+    samples = {
+        "a": sample("a"),
+        "b": sample("b", "error"),
+        "c": sample("c", "skipped"),
+        "d": sample("d", "xfailed"),
+    }
+    found = completeness("abcdef", "abcdef", samples, stopped=False, crashed={"a", "e"})
+    assert found == Completeness(6, 4, 0, ("e", "f"), ("b",), ("c", "d"), False, ("e",))
+    assert found.among("acf") == Completeness(3, 2, 0, ("f",), (), ("c",), False, ())
+    assert found.among("abe") == Completeness(3, 2, 0, ("e",), ("b",), (), False, ("e",))
+    assert [found.among(cases).whole for cases in ("ac", "ab", "ae")] == [True, False, False]
+    assert fail_closed([PASSED], found.among("acd"))[0].message == "fine (set aside: c, d)"
 
 
 def test_missing_cases_and_cases_in_error_fail_every_gate() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -400,6 +401,12 @@ def test_no_end_of_a_value_in_base64_is_left(length: int) -> None:
         ("abcde…", "abcde…"),
         ("…45678", "…45678"),
         ("45678", "45678"),
+        ("345678 begins", "${KEY} begins"),
+        ("345678...", "${KEY}..."),
+        ("...abcdef", "...${KEY}"),
+        # The same characters, and not those of the value before or after them.
+        ("zzgh-123…", "zzgh-123…"),
+        ("…fgh-12zz", "…fgh-12zz"),
         ("${KEY} stays", "${KEY} stays"),
     ],
 )
@@ -411,11 +418,15 @@ def test_a_variable_s_name_is_no_value() -> None:
     made = redactor(API_TOKEN="abcdef", OTHER="API_TOKEN")
     assert made.text(made.text("abcdef API_TOKEN")) == "${API_TOKEN} ${OTHER}"
     assert made.text("${API_TOKEN}") == "${API_TOKEN}"
+    assert made.text("abcdef ${API_TOKEN} abcdef") == "${API_TOKEN} ${API_TOKEN} ${API_TOKEN}"
+    assert made.text("API_TOKEN ${API_TOKEN} API_TOKEN") == "${OTHER} ${API_TOKEN} ${OTHER}"
 
 
 def test_each_line_of_a_value_is_found() -> None:
     made = redactor(KEY="-----BEGIN-----\nAAAABBBB\n-----END-----\n")
     assert made.text("  | AAAABBBB\n") == "  | ${KEY}\n"
+    made = redactor(KEY="abcdefgh\n  12345678  \nxyz\npassed")
+    assert made.text("<12345678> xyz passed") == "<${KEY}> xyz passed"
 
 
 def test_whole_words_at_the_ends_of_a_text_are_not_taken_for_half_a_value() -> None:
@@ -504,3 +515,122 @@ def test_a_value_in_base64_of_latin_1_is_redacted() -> None:
     encoded = base64.b64encode("user:pässwörd-geheim".encode("latin-1")).decode()
     assert "${TOKEN}" in redactor.text(f"Basic {encoded}")
     assert base64.b64encode("pässwörd-geheim".encode("latin-1")).decode()[:-4] not in redactor.text(encoded)
+
+
+SPELLED: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "repr": lambda value: repr(value)[1:-1],
+    "repr beside a quote": lambda value: repr(f'"{value}')[2:-1],
+    "JSON": lambda value: json.dumps(value)[1:-1],
+    "JSON with its letters": lambda value: json.dumps(value, ensure_ascii=False)[1:-1],
+    "JSON with slashes escaped": lambda value: json.dumps(value)[1:-1].replace("/", r"\/"),
+    "html": html.escape,
+    "html outside of attributes": lambda value: html.escape(value, quote=False),
+    "html with quotes only": lambda value: html.escape(value, quote=False).replace('"', "&quot;"),
+    "html with decimal apostrophes": lambda value: html.escape(value).replace("&#x27;", "&#39;"),
+    "xml": lambda value: html.escape(value).replace("&#x27;", "&apos;"),
+    "re.escape": re.escape,
+    "Markdown": lambda value: re.sub(r"([\\`*_{}\[\]<>()#+\-!|~&@:])", r"\\\1", value),
+    "RegExp.escape": lambda value: re.sub(r"([\\^$.*+?()\[\]{}|/-])", r"\\\1", value),
+    "shlex": lambda value: shlex.quote(value)[1:-1],
+    "sh": lambda value: value.replace("'", "'\\''"),
+    "printf %q": lambda value: re.sub(r"([^\w\-./,:@%+=])", r"\\\1", value),
+    "form as it is read": lambda value: value.replace("+", " "),
+    "quote": quote,
+    "quote of all": lambda value: quote(value, safe=""),
+    "quote_plus": quote_plus,
+    "encodeURIComponent": lambda value: quote(value, safe="!'()*"),
+    "encodeURI": lambda value: quote(value, safe=";,/?:@&=+$!'()*#"),
+    "path of a URL": lambda value: quote(value, safe="/:"),
+    "small digits": lambda value: re.sub("%..", lambda found: found[0].lower(), quote(value)),
+    "base64": lambda value: base64.b64encode(value.encode()).decode(),
+    "base64 without padding": lambda value: base64.b64encode(value.encode()).decode().rstrip("="),
+    "base64 of URLs": lambda value: base64.urlsafe_b64encode(value.encode()).decode(),
+    "base64 in a URL": lambda value: quote(base64.b64encode(value.encode()).decode(), safe=""),
+    "base64 of Latin-1": lambda value: base64.b64encode(value.encode("latin-1")).decode(),
+    "JSON of html": lambda value: json.dumps(html.escape(value))[1:-1],
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLED)
+def test_a_spelling_is_taken_out_as_a_whole(spelling: str) -> None:
+    # The last two have `/` and `+` in their base64, whatever stands before them.
+    for secret in ("a\"b'c&<d>/é+%?=:@#;~ k_*(!)$[x]{y}|^\\`,.-z", "~~~???>>>", "???~~~>>>~"):
+        made = redactor(KEY=secret)
+        assert made.text(f"<{SPELLED[spelling](secret)}>") == "<${KEY}>"
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_no_more_than_shared_characters_of_a_value_within_base64_are_left(before: int) -> None:
+    for length in (9, 10, 11):
+        secret, neighbour = "q8?Zk>w-3Lx"[:length], b"z" * before
+        encoded = base64.b64encode(neighbour + secret.encode() + b"yyyy").decode()
+        shown = redactor(KEY=secret).text(f"<{encoded}>")
+        head, tail = shown[1:-1].split("${KEY}")
+        # A character is 6 bits: only those that hold bits of a neighbour stay.
+        assert len(head) == -(-8 * before // 6)
+        assert len(tail) == len(encoded) - 8 * (before + length) // 6
+
+
+def test_what_is_learned_later_counts_from_then_on() -> None:
+    made = Redactor()
+    data = {"a": ["abcdefgh", 123456]}
+    assert made.is_empty
+    assert (made.text("abcdefgh"), made.json('"abcdefgh"'), made.data(data)) == (
+        "abcdefgh",
+        '"abcdefgh"',
+        data,
+    )
+    made.learn("KEY", "abcdefgh")
+    assert not made.is_empty
+    assert made.text("abcdefgh") == "${KEY}"
+    made.learn("OTHER", "12345678")
+    assert made.text("abcdefgh 12345678") == "${KEY} ${OTHER}"
+    made.publish(["KEY"])
+    assert made.text("abcdefgh 12345678") == "abcdefgh ${OTHER}"
+    made.forget()
+    assert made.is_empty
+    assert made.text("abcdefgh 12345678") == "abcdefgh 12345678"
+    # What was public is so no more.
+    made.learn("KEY", "abcdefgh")
+    assert made.text("abcdefgh") == "${KEY}"
+
+
+def test_neighbours_are_two_values_and_of_two_as_long_the_first_gives_its_name() -> None:
+    assert redactor(A="abcdef", B="ghijkl").text("abcdefghijkl") == "${A}${B}"
+    assert redactor(B="cdefgh", A="abcdef").text("<abcdefgh>") == "<${A}>"
+
+
+def test_a_value_as_it_is_goes_before_the_encoding_of_another() -> None:
+    values = {"LITERAL": "abc%20def", "SPACED": "abc def"}
+    for order in (1, -1):
+        made = redactor(**dict(list(values.items())[::order]))
+        assert made.text("<abc%20def> <abc def>") == "<${LITERAL}> <${SPACED}>"
+
+
+@pytest.mark.parametrize("secret", ["abc\udcffdef", "Āā-secret", "secret-\U0001f600"])
+def test_a_value_of_any_characters_is_found(secret: str) -> None:
+    assert redactor(KEY=secret).text(f"<{secret}>") == "<${KEY}>"
+
+
+@pytest.mark.parametrize(
+    "word", ["passed", "retrieval", "read_only", "complete", "safety_abort", "arguments", "version"]
+)
+def test_a_word_of_reports_is_no_secret_and_what_holds_it_is(word: str) -> None:
+    made = redactor(KEY=word, OTHER=f"{word}-1")
+    assert made.text(f"{word} {word}-1") == f"{word} ${{OTHER}}"
+
+
+def test_files_of_json_are_told_by_their_names(tmp_path: Path) -> None:
+    made = redactor(KEY='a": "bcd')
+    text = '{"a": "bcd"}'
+    for name in ("report.json", "transcript.jsonl", "scan.sarif"):
+        assert made.file(tmp_path / name, text) == text
+    assert made.file(tmp_path / "report.md", text) == '{"${KEY}"}'
+    # A text that is changed is ASCII: some readers end lines at other characters.
+    assert redactor(KEY="abcdef").json('["abcdef \u2028é"]') == r'["${KEY} \u2028\u00e9"]'
+
+
+@pytest.mark.parametrize("key", ["arguments", "structured", "rule", "details"])
+def test_numbers_are_values_where_others_wrote_them(key: str) -> None:
+    assert redactor(PIN="123456").data({key: [123456], "count": 123456}) == {key: ["${PIN}"], "count": 123456}
