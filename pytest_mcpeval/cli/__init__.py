@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn, TextIO
 
 from pytest_mcpeval import __version__
+from pytest_mcpeval.cli.project import opened, root_directory, runtime_of
 from pytest_mcpeval.kinds.registry import KIND_COMMANDS
 from pytest_mcpeval.text.redact import redactor
 
@@ -89,14 +90,13 @@ def parser(modules: Mapping[str, str] = COMMANDS) -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", title="commands", required=True)
     for name, path in modules.items():
         module = import_module(path)
-        module.add_parser(commands).set_defaults(run=module.run, prog=f"{top.prog} {name}")
+        prog = f"{top.prog} {name}"
+        module.add_parser(commands).set_defaults(run=module.run, prog=prog, project=opened)
     return top
 
 
 def _commands_of_the_project() -> dict[str, str]:
     """The commands of the kinds that conftest files and plugins add."""
-    from pytest_mcpeval.cli.project import root_directory, runtime_of
-
     try:
         kinds = runtime_of(root_directory(Path.cwd())).kinds.declarations.values()
     except ValueError:  # pytest does not start here.

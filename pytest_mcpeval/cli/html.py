@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.cli.project import shown
+from pytest_mcpeval.text.visible import from_here
 
 DESCRIPTION = """\
 Make report.html from the report.json in DIR, the directory of --mcpeval-report, and the screenshots there.
@@ -36,11 +36,11 @@ def run(options: argparse.Namespace) -> int:
     try:
         write_atomically(page, html_report.of_file(options.directory), is_redacted=True)
     except OSError as error:
-        name = shown(Path(error.filename)) if error.filename else shown(page)
+        name = from_here(Path(error.filename)) if error.filename else from_here(page)
         print(visible(f"{options.prog}: {name}: {error.strerror or error}"), file=sys.stderr)
         return 2
     except ValueError as error:
         print(visible(f"{options.prog}: {error}"), file=sys.stderr)
         return 1
-    print(visible(f"wrote {shown(page)}"))
+    print(visible(f"wrote {from_here(page)}"))
     return 0

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
+from pytest_mcpeval.cli.project import root_directory, runtime_at
+from pytest_mcpeval.text.visible import from_here
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers import Connection, ServerDefinition, Tool
@@ -199,7 +200,7 @@ def run(options: argparse.Namespace) -> int:
         for name, text in draft.additions.items():
             with (directory / name).open("a", encoding="utf-8", newline="\n") as file:
                 file.write(text)
-            print(f"added to {shown(directory / name)}")
+            print(f"added to {from_here(directory / name)}")
     except InitError as error:
         print(visible(f"{options.prog}: {error}"), file=sys.stderr)
         return 1
@@ -208,7 +209,7 @@ def run(options: argparse.Namespace) -> int:
         return 1
     for note in draft.notes:
         print(visible(note))
-    where = shown(directory)
+    where = from_here(directory)
     command = "pytest --mcpeval" if where == "." else f"cd {where} && pytest --mcpeval"
     print(f"\nNow run:  {command}")
     return int(failed)
@@ -217,7 +218,7 @@ def run(options: argparse.Namespace) -> int:
 def _draft_example(draft: Draft) -> None:
     present = [name for name in FILES if (draft.directory / name).exists()]
     if present:
-        listed = ", ".join(shown(draft.directory / name) for name in present)
+        listed = ", ".join(from_here(draft.directory / name) for name in present)
         raise InitError(f"nothing was written, since these exist already: {listed}")
     draft.files |= FILES
 
@@ -283,7 +284,7 @@ def _draft_suites(draft: Draft, servers: Mapping[str, ServerDefinition], *, is_n
         known = runtime_at(root_directory(draft.directory)).project_files.servers_at(project)
         if name not in known:
             raise InitError(
-                f"{shown(project)} exists and defines no server {name!r}: nothing was written; add\n"
+                f"{from_here(project)} exists and defines no server {name!r}: nothing was written; add\n"
                 f"{_project_text({name: definition}, is_new=True)}"
             )
     elif not project.exists():
@@ -391,4 +392,4 @@ def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("x", encoding="utf-8", newline="\n") as file:
         file.write(text)
-    print(f"wrote {shown(path)}")
+    print(f"wrote {from_here(path)}")

@@ -11,8 +11,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.project import collected, root_directory, shown
+from pytest_mcpeval.cli.project import collected, root_directory
 from pytest_mcpeval.kinds import KIND_OPTIONS
+from pytest_mcpeval.text.visible import from_here
 
 if TYPE_CHECKING:
     from pytest_mcpeval.cli.project import Collected
@@ -125,7 +126,7 @@ def read_shards(directories: Sequence[Path], root: Path) -> list[Shard]:
     names: dict[Path, Path] = {}
     for directory in directories:
         if (first := names.setdefault(directory.resolve(), directory)) is not directory:
-            raise MergeError(f"{shown(directory)} is given twice (as {shown(first)})")
+            raise MergeError(f"{from_here(directory)} is given twice (as {from_here(first)})")
     return [_shard(directory, root) for directory in directories]
 
 
@@ -134,7 +135,7 @@ def _shard(directory: Path, root: Path) -> Shard:
     from pytest_mcpeval.core.sample import Sample, to_json
     from pytest_mcpeval.reports.shard import SHARD_FILE, ShardModel
 
-    name, path = shown(directory), directory / SHARD_FILE
+    name, path = from_here(directory), directory / SHARD_FILE
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -182,7 +183,9 @@ def _united(
     try:
         found = collected(root, [*options, *paths])
     except ValueError as error:
-        raise MergeError(f"what the whole run is cannot be collected in {shown(root)}:\n{error}") from None
+        raise MergeError(
+            f"what the whole run is cannot be collected in {from_here(root)}:\n{error}"
+        ) from None
     problems = [
         *_other_inputs(shards, found.runtime, found.selections),
         *_missing(shards, found.selections),

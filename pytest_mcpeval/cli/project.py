@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,16 @@ def runtime_at(root: Path) -> Runtime:
 
     settings = Settings(rootdir=root, datasets=(root / "datasets",))
     return Runtime(settings, Kinds(BUILTIN))
+
+
+@contextlib.contextmanager
+def opened(start: Path, rootdir: str | None = None) -> Iterator[Runtime]:
+    """`runtime_at` of the root directory that is given, or found from ``start`` up; closed at the end."""
+    runtime = runtime_at(Path(rootdir).absolute() if rootdir else root_directory(start))
+    try:
+        yield runtime
+    finally:
+        runtime.close()
 
 
 def runtime_of(root: Path, paths: Sequence[str] = ()) -> Runtime:
@@ -141,8 +151,3 @@ def _start_pytest(root: Path, arguments: Sequence[str], plugin: object, found: S
         status = pytest.main(options, plugins=[plugin])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or not found:
         raise ValueError(output.getvalue().strip())
-
-
-def shown(path: Path) -> str:
-    """A path relative to the working directory where it lies below it."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

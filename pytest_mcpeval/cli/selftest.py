@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.project import root_directory, runtime_at, shown
+from pytest_mcpeval.cli.project import root_directory, runtime_at
+from pytest_mcpeval.text.visible import from_here
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.proof import AskTwice
@@ -57,10 +58,6 @@ class NotAsked(Exception):  # noqa: N818 (an outcome of asking)
 
 def run(options: argparse.Namespace) -> int:
     """Spoil searches and detectors; prints one line for each proof."""
-    from pytest_mcpeval.kinds.retrieval import selftest as of_retrieval
-    from pytest_mcpeval.kinds.retrieval.spec import RetrievalSuite
-    from pytest_mcpeval.kinds.security import selftest as of_security
-    from pytest_mcpeval.kinds.security.spec import SecuritySuite
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.text.visible import visible
 
@@ -80,11 +77,8 @@ def run(options: argparse.Namespace) -> int:
     for path in files:
         try:
             suite = runtime.suite(path.absolute())
-            if isinstance(suite, RetrievalSuite):
-                found = of_retrieval.proofs_of(suite, _asker(suite, root))
-            elif isinstance(suite, SecuritySuite):
-                found = of_security.proofs_of(suite, _asker(suite, root))
-            else:
+            found = suite and runtime.kinds[suite.kind].selftest(suite, _asker(suite, root))
+            if not suite or not found:
                 return refused(f"{path} is no golden set and no labelled corpus", 2)
         except DataFileError as error:
             print(runtime.described(error), file=sys.stderr)
@@ -92,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
         except NotAsked as error:
             return refused(str(error), 1)
         for headline, proofs in found.items():
-            print(visible(f"{shown(suite.path)} ({headline})"))
+            print(visible(f"{from_here(suite.path)} ({headline})"))
             for proof in proofs:
                 print(visible(f"  {MARKS[proof.holds]} {proof.name}: {proof.message}"))
             failed += sum(proof.holds is False for proof in proofs)
@@ -123,7 +117,8 @@ def _files(path: Path, runtime: Runtime) -> Iterator[Path]:
             kind, shape = detect_kind(document, runtime.kinds.declarations)
         except DataFileError:
             continue
-        if shape == "suite" and kind in ("retrieval", "security") and not is_baseline(document.data):
+        has_selftest = runtime.kinds.declarations[kind].has_selftest
+        if shape == "suite" and has_selftest and not is_baseline(document.data):
             yield file
 
 

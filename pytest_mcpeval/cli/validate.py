@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.project import root_directory, runtime_of, shown
+from pytest_mcpeval.cli.project import root_directory, runtime_of
+from pytest_mcpeval.text.visible import from_here
 
 if TYPE_CHECKING:
     from pytest_mcpeval.loading import DataFileError, Problem
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         runtime = runtime_of(root, [os.path.abspath(path) for path in options.paths])
     except ValueError as error:
-        message = f"pytest does not start in {shown(root)}:\n{error}"
+        message = f"pytest does not start in {from_here(root)}:\n{error}"
         print(visible(f"{options.prog}: {message}"), file=sys.stderr)
         return 2
     files = list(dict.fromkeys(file for path in options.paths for file in data_files(Path(path), runtime)))
@@ -90,7 +91,7 @@ def _report(files: list[Path], runtime: Runtime) -> int:
     all_checked = [checked(file, runtime) for file in files]
     problems = list(dict.fromkeys(problem for found in all_checked for problem in found.problems))
     waiting = [
-        f"{shown(file)}: not checked as long as {shown(found.waits_for)} has problems"
+        f"{from_here(file)}: not checked as long as {from_here(found.waits_for)} has problems"
         for file, found in zip(files, all_checked, strict=True)
         if found.waits_for
     ]
@@ -120,16 +121,16 @@ def checked(file: Path, runtime: Runtime) -> Checked:
     except DataFileError as error:
         return _wrong(file, error, runtime)
     except ServerConfigError as error:
-        return Checked(problems=(Problem(Path(shown(file)), 0, str(error)),))
+        return Checked(problems=(Problem(Path(from_here(file)), 0, str(error)),))
     if suite is None:
-        return Checked(f"{shown(file)}: {'settings' if is_settings else 'read by other files'}")
+        return Checked(f"{from_here(file)}: {'settings' if is_settings else 'read by other files'}")
     kind, count = runtime.kinds[suite.kind], len(suite.cases)
     try:
         kind.check_baseline(suite)
     except DataFileError as error:
         return Checked(problems=_as_shown(error.problems), cases=count)
-    warnings = tuple(f"{shown(file)}: {text}" for text in suite.warnings)
-    return Checked(f"{shown(file)}: {kind.described(suite)}", count, warnings=warnings)
+    warnings = tuple(f"{from_here(file)}: {text}" for text in suite.warnings)
+    return Checked(f"{from_here(file)}: {kind.described(suite)}", count, warnings=warnings)
 
 
 def _wrong(file: Path, error: DataFileError, runtime: Runtime) -> Checked:
@@ -160,7 +161,7 @@ def _problems_of(file: Path, found: DataFileError, runtime: Runtime) -> Iterable
 
 
 def _as_shown(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    return tuple(replace(problem, path=Path(shown(problem.path.absolute()))) for problem in problems)
+    return tuple(replace(problem, path=Path(from_here(problem.path.absolute()))) for problem in problems)
 
 
 def data_files(path: Path, runtime: Runtime) -> Iterator[Path]:

@@ -59,7 +59,12 @@ class KindDeclaration(ABC):
     """Its options of the command line. A kind of an installed plugin declares them to pytest itself."""
 
     commands: ClassVar[Mapping[str, str]] = {}
-    """Its commands of the console script: name → module with functions ``add_parser`` and ``run``."""
+    """Its commands of the console script: name → module with functions ``add_parser`` and ``run``.
+
+    ``run`` gets the parsed arguments. Their ``project`` is a function that opens the project of a directory,
+    without pytest, as a context manager with a `RunContext`; its second argument is a root directory, if one
+    is given.
+    """
 
     figures: ClassVar[Mapping[str, Better]] = {}
     """The numbers that say how good a suite is, the most telling one first, and which way is better.
@@ -75,6 +80,9 @@ class KindDeclaration(ABC):
         test over all cases that have it.
         """
         return {"passed": float(case["outcome"] == "passed")}
+
+    has_selftest: ClassVar[bool] = False
+    """Whether ``pytest-mcpeval selftest`` takes its files (see `Kind.selftest`)."""
 
     def options(self, command_line: CommandLine) -> Any:
         """What the command line says to this kind: frozen data, the same in all processes of a run.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from pytest_mcpeval.core.charts import Chart
+    from pytest_mcpeval.core.proof import AskTwice, Proof
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.core.tables import Table
     from pytest_mcpeval.loading import Document
@@ -74,6 +75,13 @@ class Kind(KindDeclaration, Generic[SpecT]):
         """What is in a suite, in a few words, such as ``12 cases (scenario)``."""
         count = len(suite.cases)
         return f"{count} {'case' if count == 1 else 'cases'} ({self.name})"
+
+    def selftest(self, suite: Suite[SpecT], ask_twice: AskTwice) -> Mapping[str, Sequence[Proof]]:
+        """Headline → proofs that the gates of a suite can fail; empty if there is none.
+
+        ``ask_twice`` asks the real target, by a run of pytest.
+        """
+        return {}
 
     def prepare(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> None:
         """Make the target ready, in the item's set-up; what is raised here is an error, not a failure."""

@@ -48,6 +48,9 @@ class RunContext(Protocol):
     def suites(self) -> Sequence[Suite[Any]]:
         """The suites loaded so far."""
 
+    def key(self, path: Path) -> str:
+        """A path relative to the root directory, with forward slashes."""
+
     def options(self, kind: str) -> Any:
         """What the command line says to a kind."""
 

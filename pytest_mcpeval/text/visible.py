@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 # The runner of GitHub Actions obeys `::` at the beginning of a line, after white space, and `##[` anywhere.
@@ -49,6 +50,11 @@ def revealed(text: str) -> str:
 def invisible_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans of invisible characters; neighbours are one span."""
     return [found.span() for found in _INVISIBLE_RUN.finditer(text)]
+
+
+def from_here(path: Path) -> str:
+    """Return a path relative to the working directory, if it lies below it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _spelled(match: re.Match[str]) -> str:

@@ -89,7 +89,8 @@ access: {url: "https://x.example"}
 cases:
   - id: a
     input: hi
-    assertions: {max_steps: 0, must_not_call: [x], must_call_exactly: {x: 1}}
+    assertions: {max_steps: 0}
+  - {id: b, input: hi, assertions: {must_not_call: [x], must_call_exactly: {x: 1}}}
 """
 
 
@@ -110,7 +111,7 @@ cases:
             [
                 "agent.yaml:1: apiVersion is missing",
                 "agent.yaml:7: cases[0].assertions.max_steps: expected a number of at least 1",
-                'agent.yaml:7: cases[0].assertions.must_call_exactly.x: "x" is also in must_not_call',
+                'agent.yaml:8: cases[1].assertions.must_call_exactly.x: "x" is also in must_not_call',
             ],
         ),
     ],

@@ -145,13 +145,15 @@ def test_merge_writes_its_report(project: Project) -> None:
 def test_a_command_that_it_brings(project: Project) -> None:
     project.write(
         "counting.py",
+        "from pathlib import Path\n\n"
         "def add_parser(commands):\n    return commands.add_parser('count-words')\n\n"
-        "def run(options):\n    print('many words')\n    return 0\n",
+        "def run(options):\n    with options.project(Path.cwd()) as context:\n"
+        "        print('many words in', context.key(Path('a.yaml').absolute()))\n    return 0\n",
     )
     conftest = (project.path / "conftest.py").read_text("utf-8")
     brings = 'name = "spelling"\n    commands = {"count-words": "counting"}'
     project.write("conftest.py", conftest.replace('name = "spelling"', brings))
-    assert command(project, "count-words") == (0, "many words\n")
+    assert command(project, "count-words") == (0, "many words in a.yaml\n")
     status, out = command(project, "count-wrods")
     assert status == 2
     assert "unknown command 'count-wrods' (did you mean \"count-words\"?)" in out

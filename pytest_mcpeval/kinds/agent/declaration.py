@@ -32,10 +32,10 @@ class AgentDeclaration(KindDeclaration):
     file_names = ("agent.yaml", "*.agent.yaml")
     option_table = OPTIONS
     commands: ClassVar[Mapping[str, str]] = {
-        "discover": "pytest_mcpeval.cli.discover",
-        "fetch-observability": "pytest_mcpeval.cli.fetch_observability",
-        "report": "pytest_mcpeval.cli.report",
-        "validate-narrative": "pytest_mcpeval.cli.validate_narrative",
+        "discover": "pytest_mcpeval.kinds.agent.cli.discover",
+        "fetch-observability": "pytest_mcpeval.kinds.agent.cli.fetch_observability",
+        "report": "pytest_mcpeval.kinds.agent.cli.report",
+        "validate-narrative": "pytest_mcpeval.kinds.agent.cli.validate_narrative",
     }
 
     figures: ClassVar[Mapping[str, Better]] = {"pass_rate": "higher"}

@@ -18,8 +18,9 @@ class RetrievalDeclaration(KindDeclaration):
     file_description = "a `queries:` list (retrieval)"
     file_keys = ("queries",)
     option_table = OPTIONS
+    has_selftest = True
     commands: ClassVar[Mapping[str, str]] = {
-        "snapshot": "pytest_mcpeval.cli.snapshot",
+        "snapshot": "pytest_mcpeval.kinds.retrieval.cli.snapshot",
     }
 
     figures: ClassVar[Mapping[str, Better]] = {

@@ -30,6 +30,7 @@ from pytest_mcpeval.targets.making import Surroundings
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from pytest_mcpeval.core.proof import AskTwice, Proof
     from pytest_mcpeval.core.run_context import RunContext
 
 Retrieval = Suite[GoldenQuery]
@@ -50,6 +51,12 @@ class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
     measure = staticmethod(sampling.measure)
     measure_run = staticmethod(sampling.measure_run)
     comparison_tables = staticmethod(tables.comparison_tables)
+
+    def selftest(self, suite: Retrieval, ask_twice: AskTwice) -> Mapping[str, Sequence[Proof]]:
+        """Proofs over a search that is spoilt."""
+        from pytest_mcpeval.kinds.retrieval.selftest import proofs_of
+
+        return proofs_of(_retrieval(suite), ask_twice)
 
     def prepare(self, suite: Retrieval, case: RetrievalCase, context: RunContext) -> None:
         """Open the retriever of the suite, and read the baseline to show old ranks next to new ones."""

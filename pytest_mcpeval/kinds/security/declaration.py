@@ -19,6 +19,7 @@ class SecurityDeclaration(KindDeclaration):
     file_description = "an `entries:` list (security)"
     file_keys = ("entries",)
     option_table = OPTIONS
+    has_selftest = True
 
     figures: ClassVar[Mapping[str, Better]] = {
         "per_detector.*.fpr": "lower",

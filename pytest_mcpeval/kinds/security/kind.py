@@ -43,6 +43,7 @@ from pytest_mcpeval.targets.making import Surroundings
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from pytest_mcpeval.core.proof import AskTwice, Proof
     from pytest_mcpeval.core.run_context import RunContext
 
 Security = Suite[Any]
@@ -69,6 +70,12 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
 
     def __init__(self) -> None:
         self._in_item: tuple[Mapping[str, Any], Detector] | None = None
+
+    def selftest(self, suite: Security, ask_twice: AskTwice) -> Mapping[str, Sequence[Proof]]:
+        """Proofs over detectors that are spoilt; a scan has no labels to measure by."""
+        from pytest_mcpeval.kinds.security.selftest import proofs_of
+
+        return {} if isinstance(suite, ScanSuite) else proofs_of(_corpus(suite), ask_twice)
 
     def prepare(self, suite: Security, case: SecurityCase, context: RunContext) -> None:
         """Open the detector of the case, or connect to the scanned servers."""

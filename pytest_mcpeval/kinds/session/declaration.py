@@ -24,9 +24,9 @@ class SessionDeclaration(KindDeclaration):
     file_keys = ("scenarios", "dispositions")
     option_table = OPTIONS
     commands: ClassVar[Mapping[str, str]] = {
-        "interview": "pytest_mcpeval.cli.interview",
-        "scope": "pytest_mcpeval.cli.scope",
-        "guard": "pytest_mcpeval.cli.guard",
+        "interview": "pytest_mcpeval.kinds.session.cli.interview",
+        "scope": "pytest_mcpeval.kinds.session.cli.scope",
+        "guard": "pytest_mcpeval.kinds.session.cli.guard",
     }
 
     figures: ClassVar[Mapping[str, Better]] = {

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.project import shown
+from pytest_mcpeval.text.visible import from_here
 
 if TYPE_CHECKING:
     from pytest_mcpeval.kinds.agent.schema import Manifest
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
             if first != path:
                 raise DataFileError([taken_name(load(path), manifest.name, first)])
         except DataFileError as error:
-            print(visible(f"{shown(path)}: not valid\n{error}\n"), file=sys.stderr)
+            print(visible(f"{from_here(path)}: not valid\n{error}\n"), file=sys.stderr)
             code = 1
     return code
 
@@ -83,7 +83,7 @@ def manifests(root: Path) -> Iterator[Path]:
 
 def _block(path: Path, manifest: Manifest) -> str:
     return (
-        f"{shown(path)}\n"
+        f"{from_here(path)}\n"
         f"  name         {manifest.name}\n"
         f"  description  {' '.join(manifest.description.split()) or '–'}\n"
         f"  cases        {len(manifest.cases)}\n"

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from pytest_mcpeval.cli import evaluations
+from pytest_mcpeval.kinds.session.cli import evaluations
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.session.edge_cases import Manifest, Proposal
     from pytest_mcpeval.kinds.session.folder import Folder
     from pytest_mcpeval.kinds.session.state import StateFile
-    from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
 Take scenarios from a file or ask for them, derive edge cases from the tools of the attached servers, and show
@@ -42,29 +42,26 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_mcpeval.cli.project import root_directory, runtime_at
     from pytest_mcpeval.core.errors import TargetError
     from pytest_mcpeval.kinds.session.folder import Claim, Folder
     from pytest_mcpeval.kinds.session.options import evaluation_name, only_unfinished
 
-    root = root_directory(Path.cwd())
-    name = evaluation_name(options.name or only_unfinished(root, "--name"))
-    runtime, folder = runtime_at(root), Folder(root, name)
-    out = evaluations.out_file(options, root, name)
-    try:
+    with options.project(Path.cwd()) as context:
+        root = context.rootdir
+        name = evaluation_name(options.name or only_unfinished(root, "--name"))
+        folder = Folder(root, name)
+        out = evaluations.out_file(options, root, name)
         # Before anything is locked, which makes the folder.
         if not folder.state.is_file():
             begin = f"begin it with pytest-mcpeval interview --name {name}"
             raise TargetError(f"there is no evaluation {name!r}: {begin}")
         with closing(Claim(folder, uuid4().hex, os.getpid())):
-            if not _approved(options, runtime, _state(folder), out):
+            if not _approved(options, context, _state(folder), out):
                 return evaluations.failed(f"{options.prog}: no scenario, so there is nothing to evaluate")
-    finally:
-        runtime.close()
-    print(
-        f"\nwrote {out}. Say in it who carries the scenarios out (`agent:` or `steps:`), then run\n"
-        f"  pytest --mcpeval {runtime.key(out)} --mcpeval-name {name}"
-    )
+        print(
+            f"\nwrote {out}. Say in it who carries the scenarios out (`agent:` or `steps:`), then run\n"
+            f"  pytest --mcpeval {context.key(out)} --mcpeval-name {name}"
+        )
     return 0
 
 
@@ -81,20 +78,20 @@ def _state(folder: Folder) -> StateFile:
     return file
 
 
-def _approved(options: argparse.Namespace, runtime: Runtime, file: StateFile, out: Path) -> bool:
+def _approved(options: argparse.Namespace, context: RunContext, file: StateFile, out: Path) -> bool:
     """Whether scenarios were approved and written."""
     from pytest_mcpeval.core.baseline import write_atomically
     from pytest_mcpeval.kinds.session.scope import approve, scenarios_file, with_derived
 
     # One that is there was approved and written by a process that died before it could say so.
-    key = runtime.key(out)
+    key = context.key(out)
     if not (file.state.scenarios and file.state.config.scenarios_file == key and out.exists()):
         # Before anybody is asked: no answer must be lost at the end.
         _require_new(out)
         proposals = _own_scenarios(options, file)
         if not proposals:
             return False
-        approval, scenarios = approve(with_derived(proposals, _manifests(runtime, file, out), file))
+        approval, scenarios = approve(with_derived(proposals, _manifests(context, file, out), file))
         _require_new(out)
         # Said ahead: whoever finds the file knows that it belongs to this evaluation.
         config = file.state.config.model_copy(update={"scenarios_file": key})
@@ -122,20 +119,20 @@ def _own_scenarios(options: argparse.Namespace, file: StateFile) -> list[Proposa
     return checked(rows, file)
 
 
-def _manifests(runtime: Runtime, file: StateFile, out: Path) -> dict[str, list[Manifest]]:
+def _manifests(context: RunContext, file: StateFile, out: Path) -> dict[str, list[Manifest]]:
     """The tools of the servers that may be called; one that does not answer has none."""
     from pytest_mcpeval.kinds.session.edge_cases import Manifest
     from pytest_mcpeval.kinds.session.safety_rules import classify
     from pytest_mcpeval.servers import CallError, ServerConfigError, ServerStartError
     from pytest_mcpeval.text.visible import visible
 
-    attached = evaluations.discovered(runtime, out).attached
+    attached = evaluations.discovered(context, out).attached
     found: dict[str, list[Manifest]] = {}
     for scope in file.state.safety_dispositions:
         if scope.disposition == "skip" or scope.mcp_name not in attached:
             continue
         try:
-            tools = runtime.connection(attached[scope.mcp_name].definition).list_tools()
+            tools = context.connection(attached[scope.mcp_name].definition).list_tools()
         except (CallError, ServerConfigError, ServerStartError) as error:
             print(visible(f"no edge cases of {scope.mcp_name}: {error}"))
             continue

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.session.discovery import Discovery
-    from pytest_mcpeval.plugin.runtime import Runtime
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def out_file(options: argparse.Namespace, root: Path, name: str) -> Path:
     return Path(given).absolute() if given else root / "datasets" / "sessions" / f"{name}.scenarios.yaml"
 
 
-def discovered(runtime: Runtime, out: Path) -> Discovery:
+def discovered(context: RunContext, out: Path) -> Discovery:
     """The servers that the scenario file may attach.
 
     Raises:
@@ -38,8 +38,7 @@ def discovered(runtime: Runtime, out: Path) -> Discovery:
     from pytest_mcpeval.kinds.session.discovery import attached_servers
     from pytest_mcpeval.kinds.session.schema import SessionSettings
 
-    servers = runtime.project_files.servers_at(out)
-    return attached_servers(servers, runtime.settings.rootdir, SessionSettings(user_servers=True))
+    return attached_servers(context.servers_at(out), context.rootdir, SessionSettings(user_servers=True))
 
 
 def guarded(options: argparse.Namespace, work: Callable[[], int]) -> int:

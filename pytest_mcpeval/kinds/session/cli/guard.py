@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.project import root_directory, runtime_at
 from pytest_mcpeval.kinds.session.command_line import call_budget, minutes
 
 if TYPE_CHECKING:
+    from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.kinds.session.guard import Guard
     from pytest_mcpeval.kinds.session.spec import SessionSuite
-    from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
 Serve the servers of a session file as one MCP server over standard input and output, for an agent or a client
@@ -40,18 +39,21 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the client is gone."""
+    path = Path(options.file).absolute()
+    with options.project(path.parent, options.rootdir) as context:
+        return _run(path, options, context)
+
+
+def _run(path: Path, options: argparse.Namespace, context: RunContext) -> int:
     from pytest_mcpeval.kinds.session.spec import SessionSuite
     from pytest_mcpeval.loading import DataFileError
     from pytest_mcpeval.loading.messages import shown
     from pytest_mcpeval.servers.errors import ServerConfigError
 
-    path = Path(options.file).absolute()
-    root = Path(options.rootdir).absolute() if options.rootdir else root_directory(path.parent)
-    runtime = runtime_at(root)
     try:
-        suite = runtime.suite(path)
+        suite = context.suite(path)
     except (DataFileError, ServerConfigError) as error:
-        print(runtime.described(error) if isinstance(error, DataFileError) else error, file=sys.stderr)
+        print(context.described(error) if isinstance(error, DataFileError) else error, file=sys.stderr)
         return 1
     if not isinstance(suite, SessionSuite):
         print(f"{options.prog}: {options.file} is no session file", file=sys.stderr)
@@ -62,10 +64,10 @@ def run(options: argparse.Namespace) -> int:
         problem = f"--scenario {shown(scenario)}: {options.file} has {', '.join(known)}"
         print(f"{options.prog}: {problem}", file=sys.stderr)
         return 2
-    return _serve(_guard(suite, options, runtime), scenario, runtime)
+    return _serve(_guard(suite, options, context), scenario)
 
 
-def _guard(suite: SessionSuite, options: argparse.Namespace, runtime: Runtime) -> Guard:
+def _guard(suite: SessionSuite, options: argparse.Namespace, context: RunContext) -> Guard:
     from pytest_mcpeval.kinds.session.guard import Guard, utc_now
     from pytest_mcpeval.kinds.session.records import Budget
     from pytest_mcpeval.kinds.session.transcript import Transcript
@@ -80,11 +82,11 @@ def _guard(suite: SessionSuite, options: argparse.Namespace, runtime: Runtime) -
             calls_per_scenario=options.call_budget or settings.call_budget,
             wallclock_minutes=options.wallclock_budget or settings.wallclock_budget,
         ),
-        connect=runtime.connection,
+        connect=context.connection,
     )
 
 
-def _serve(guard: Guard, scenario: str, runtime: Runtime) -> int:
+def _serve(guard: Guard, scenario: str) -> int:
     from pytest_mcpeval.kinds.session.guard_server import serve_stdio
     from pytest_mcpeval.kinds.session.toolbox import Toolbox
     from pytest_mcpeval.loading import DataFileError
@@ -105,5 +107,4 @@ def _serve(guard: Guard, scenario: str, runtime: Runtime) -> int:
         serve_stdio(toolbox)
     finally:
         toolbox.close()
-        runtime.close()
     return 0
