@@ -62,6 +62,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     written = "write report.json, report.md and report.html into DIR"
     parser.add_argument("--report", type=Path, metavar="DIR", help=written)
+    parser.add_argument("--history", type=Path, metavar="FILE", help="append the run to FILE, as one line")
     for option in KIND_OPTIONS:
         if option.is_report:
             name = f"--{option.name.removeprefix('--mcpeval-')}"
@@ -109,7 +110,7 @@ def _judged(
     runtime = found.runtime
     runtime.settings = replace(runtime.settings, bless=options.bless, shard=False)
     evaluation = runtime.evaluate(store, state, is_merged=True)
-    writer = _write_reports(evaluation.redacted(), shards, found, options)
+    writer = _write_reports(evaluation.redacted(), store, shards, found, options)
     _print(evaluation, store, shards)
     for problem in writer.problems:
         print(f"{options.prog}: {problem}", file=sys.stderr)
@@ -283,7 +284,11 @@ def _disagreements(shards: Sequence[Shard]) -> Iterator[str]:
 
 
 def _write_reports(
-    evaluation: Evaluation, shards: Sequence[Shard], found: Collected, options: argparse.Namespace
+    evaluation: Evaluation,
+    store: SampleStore,
+    shards: Sequence[Shard],
+    found: Collected,
+    options: argparse.Namespace,
 ) -> ReportWriter:
     """Write what was asked for."""
     from pytest_mcpeval.core.declaration import CommandLine
@@ -297,8 +302,17 @@ def _write_reports(
     started = min(shard.model.run.started for shard in shards)
     seconds = sum(shard.model.run.seconds for shard in shards)
     hook = found.config.hook.pytest_mcpeval_report
-    writer.write_report(evaluation, hook, options.report and here / options.report, started, seconds)
-    if line := writer.line(options.report and here / options.report):
+    points = writer.add_to_history(
+        options.history and here / options.history,
+        evaluation,
+        found.runtime.suite_runs(store),
+        found.runtime.kinds.declarations,
+        found.runtime.rootdir,
+        started,
+    )
+    directory = options.report and here / options.report
+    writer.write_report(evaluation, hook, directory, started, seconds, points)
+    if line := writer.line(directory):
         print(line)
     return writer
 

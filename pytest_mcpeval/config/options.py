@@ -29,6 +29,11 @@ OPTIONS = (
     ),
     Option("--mcpeval-report", "write report.json, report.md and report.html into DIR", metavar="DIR"),
     Option(
+        "--mcpeval-history",
+        "append what this run found out to FILE as a line of JSON, and show the last runs in report.json",
+        metavar="FILE",
+    ),
+    Option(
         "--mcpeval-shard",
         "this run is a part of one: gates are left to `pytest-mcpeval merge`, for which it writes "
         "shard.json into the DIR of --mcpeval-report",

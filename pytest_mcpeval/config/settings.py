@@ -61,6 +61,7 @@ class Settings:
     shard: bool = False
     measuring_options: tuple[str, ...] = ()
     report_directory: Path | None = None
+    history_file: Path | None = None
     cache_directory: Path | None = None
     inconclusive: Inconclusive = "skip"
     not_evaluated: NotEvaluated = "warn"
@@ -81,7 +82,7 @@ def settings_from(config: pytest.Config, shapes: Sequence[KindDeclaration]) -> S
     table = (*OPTIONS, *(option for shape in shapes for option in shape.option_table))
     _check_root(config, table)
     root = config.rootpath
-    report = config.getoption("mcpeval_report")
+    report, history = config.getoption("mcpeval_report"), config.getoption("mcpeval_history")
     return Settings(
         rootdir=root,
         datasets=tuple(_dataset_directories(config)),
@@ -97,6 +98,7 @@ def settings_from(config: pytest.Config, shapes: Sequence[KindDeclaration]) -> S
         shard=_shard(config),
         measuring_options=tuple(_measuring_options(config, table)),
         report_directory=config.invocation_params.dir / report if report else None,
+        history_file=config.invocation_params.dir / history if history else None,
         cache_directory=_cache_directory(config),
         inconclusive="fail" if _fails(config, "mcpeval_inconclusive", "skip") else "skip",
         not_evaluated="fail" if _fails(config, "mcpeval_not_evaluated", "warn") else "warn",
@@ -143,6 +145,11 @@ def _shard(config: pytest.Config) -> bool:
     if wanted and not config.getoption("mcpeval_report"):
         raise pytest.UsageError(
             "--mcpeval-shard needs --mcpeval-report DIR, where `pytest-mcpeval merge` finds it"
+        )
+    if wanted and config.getoption("mcpeval_history"):
+        raise pytest.UsageError(
+            "--mcpeval-history with --mcpeval-shard would note the numbers of a part: "
+            "give `pytest-mcpeval merge --history FILE DIR…`"
         )
     if wanted and config.getoption("mcpeval_bless"):
         raise pytest.UsageError(

@@ -61,6 +61,8 @@ class Reporter:
             _make_writable(directory, "--mcpeval-report")
             if not _only_shows(config):
                 _remove_shard(directory / shard.SHARD_FILE)
+        if (history := runtime.settings.history_file) is not None:
+            _make_writable(history.parent, "--mcpeval-history")
         for file in self._files_of_kinds():
             _make_writable(file.path.parent, file.option)
 
@@ -237,10 +239,18 @@ class Reporter:
         seconds = time.time() - self._started
         for file in self._files_of_kinds():
             self.writer.write(file.path, file.text(evaluation))
-        hook = self.config.hook.pytest_mcpeval_report
-        self.writer.write_report(evaluation, hook, directory, started, seconds)
-        if directory is not None and self.runtime.settings.shard:
-            suites, settings = self.runtime.suite_runs(self.store), self.runtime.settings
+        hook, settings = self.config.hook.pytest_mcpeval_report, self.runtime.settings
+        suites = self.runtime.suite_runs(self.store)
+        points = self.writer.add_to_history(
+            settings.history_file,
+            evaluation,
+            suites,
+            self.runtime.kinds.declarations,
+            settings.rootdir,
+            started,
+        )
+        self.writer.write_report(evaluation, hook, directory, started, seconds, points)
+        if directory is not None and settings.shard:
             text = shard.text(suites, self._state, settings, started, seconds)
             self.writer.write(directory / shard.SHARD_FILE, text)
 

@@ -371,15 +371,18 @@ def _better_reasons(
 def _figures(
     old: Mapping[str, Any], new: Mapping[str, Any], declared: Mapping[str, Better]
 ) -> Iterator[Figure]:
-    """The numbers that the kind declares, in its order; all of a kind that declares none."""
-    before, after = dict(numbers(old)), dict(numbers(new))
-    names = [*dict.fromkeys([*before, *after])]
+    before, after = declared_numbers(old, declared), declared_numbers(new, declared)
+    for name in {**before, **after}:
+        better = next((better for pattern, better in declared.items() if _fits(name, pattern)), None)
+        yield Figure(name, before.get(name), after.get(name), better)
+
+
+def declared_numbers(metrics: Mapping[str, Any], declared: Mapping[str, Better]) -> dict[str, float]:
+    """The numbers of a suite that its kind declares, in that order; all of a kind that declares none."""
+    found = dict(numbers(metrics))
     if not declared:
-        yield from (Figure(name, before.get(name), after.get(name), None) for name in names)
-    for pattern, better in declared.items():
-        fitting = [name for name in names if _fits(name, pattern)]
-        names = [name for name in names if name not in fitting]
-        yield from (Figure(name, before.get(name), after.get(name), better) for name in fitting)
+        return found
+    return {name: found[name] for pattern in declared for name in found if _fits(name, pattern)}
 
 
 def _fits(name: str, pattern: str) -> bool:

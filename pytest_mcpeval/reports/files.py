@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_mcpeval.core.baseline import write_atomically
+from pytest_mcpeval.core.declaration import KindDeclaration
 from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.core.evaluation import Evaluation
-from pytest_mcpeval.reports import html_report, json_report, markdown
-from pytest_mcpeval.reports.shard import SHARD_FILE
+from pytest_mcpeval.core.judging_input import SuiteRun
+from pytest_mcpeval.reports import history, html_report, json_report, markdown, shard
 from pytest_mcpeval.text.redact import redactor
 from pytest_mcpeval.text.visible import visible
 
 HOOK = "pytest_mcpeval_report"
-OURS = ("report.json", "report.md", "report.html", SHARD_FILE)
+OURS = ("report.json", "report.md", "report.html", shard.SHARD_FILE)
 
 
 @dataclass
@@ -48,10 +49,12 @@ class ReportWriter:
         directory: Path | None,
         started: str,
         seconds: float,
+        points: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Write our reports and what the hook returns into a directory, if there is one.
 
-        The hook is called all the same. ``started`` is an ISO time.
+        The hook is called all the same. ``started`` is an ISO time, ``points`` what `add_to_history`
+        returned.
         """
         try:
             further = dict(_further(hook(evaluation=evaluation)))
@@ -60,7 +63,7 @@ class ReportWriter:
             further = {}
         if directory is not None:
             path = directory / "report.json"
-            report = redactor.file(path, json_report.text(evaluation, started, seconds))
+            report = redactor.file(path, json_report.text(evaluation, started, seconds, points))
             self.write(path, report, is_redacted=True)
             self.write(directory / "report.md", markdown.text(evaluation, started, seconds))
             for name, source in json_report.screenshots(evaluation):
@@ -75,6 +78,25 @@ class ReportWriter:
             for name, text in further.items():
                 self.write(directory / name, text)
 
+    def add_to_history(
+        self,
+        path: Path | None,
+        evaluation: Evaluation,
+        suites: Iterable[SuiteRun],
+        declarations: Mapping[str, KindDeclaration],
+        root: Path,
+        started: str,
+    ) -> list[dict[str, Any]]:
+        """Append the run to a history, if there is one; returns the last points, this one included."""
+        if path is None:
+            return []
+        inputs = {one.selection.suite: shard.inputs(one, root) for one in suites}
+        try:
+            return history.appended(path, history.point(evaluation, declarations, inputs, started, root))
+        except history.HistoryError as error:
+            self.problems.append(visible(str(error)))
+            return []
+
     def _copy(self, source: Path, path: Path) -> None:
         if not source.is_file():
             return  # The report of a shard, made on another machine: the page says so.
@@ -87,7 +109,9 @@ class ReportWriter:
 
     def line(self, directory: Path | None) -> str:
         """Which files were written into a directory; empty for none."""
-        names = [path.name for path in self.written if path.parent == directory and path.name != SHARD_FILE]
+        names = [
+            path.name for path in self.written if path.parent == directory and path.name != shard.SHARD_FILE
+        ]
         if directory is None or not names:
             return ""
         listed = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,10 @@ REPORT_VERSION = 1
 TIMED = "a time: see run"
 
 
-def text(evaluation: Evaluation, started: str, seconds: float) -> str:
-    """The report; ``started`` is an ISO time."""
+def text(
+    evaluation: Evaluation, started: str, seconds: float, history: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """The report; ``started`` is an ISO time, ``history`` the last runs, this one included."""
     report = {
         "version": REPORT_VERSION,
         "verdict": evaluation.verdict,
@@ -41,6 +43,7 @@ def text(evaluation: Evaluation, started: str, seconds: float) -> str:
             },
             "totals": dict(evaluation.totals_of_run),
             "suites": {suite.key: _run_of(suite) for suite in evaluation.suites},
+            **({"history": list(history)} if history else {}),
         },
     }
     return to_json(report, indent=1) + "\n"
