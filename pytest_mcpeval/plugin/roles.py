@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 import pytest
 
@@ -68,12 +71,13 @@ def take_part(config: pytest.Config) -> None:
         config.pluginmanager.register(reporter, "mcpeval-reporter")
         config.pluginmanager.register(TerminalOutput(reporter, config), "mcpeval-terminal")
         config.pluginmanager.register(VerdictLine(reporter), "mcpeval-verdict")
-        if config.getoption("htmlpath", None):
+        if html := config.getoption("htmlpath", None):
             # Evidence is put into html for each case: not where no report was asked for.
             from pytest_mcpeval.reports.html import HtmlReport
 
-            html = HtmlReport(runtime.kinds, lambda: reporter.evaluation)
-            config.pluginmanager.register(html, "mcpeval-html")
+            page = _link_to_page(html, runtime.settings.report_directory)
+            report = HtmlReport(runtime.kinds, lambda: reporter.evaluation, page)
+            config.pluginmanager.register(report, "mcpeval-html")
     if role == "controller":
         notes = WorkerNotes(config.getoption("dist"), runtime)
         config.pluginmanager.register(notes, "mcpeval-worker-notes")
@@ -114,6 +118,18 @@ def _add_datasets_to_testpaths(config: pytest.Config, runtime: Runtime) -> None:
             (found,) if config.args_source is sources.TESTPATHS else (found, *found.parents)
         ):
             config.args.append(str(directory))
+
+
+def _link_to_page(html: str, directory: Path | None) -> str:
+    """The link from the page of pytest-html to ``report.html``, which is in ``directory``; empty for None."""
+    if directory is None:
+        return ""
+    here, page = os.path.abspath(html), os.path.abspath(directory / "report.html")
+    if here == page:
+        raise pytest.UsageError(
+            f"--html and --mcpeval-report would both write {html}: name another file with --html"
+        )
+    return quote(Path(os.path.relpath(page, os.path.dirname(here))).as_posix())
 
 
 class WorkerNotes:

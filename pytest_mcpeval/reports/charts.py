@@ -13,7 +13,8 @@ COLOURS = {"good": "#3f9b55", "bad": "#d1504b", "neutral": "#4a86c5"}
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
-    'viewBox="0 0 {width} {height}" style="margin:0 16px 16px 0;vertical-align:top" '
+    'viewBox="0 0 {width} {height}" '
+    'style="margin:0 16px 16px 0;vertical-align:top;max-width:100%;height:auto" '
     'font-family="sans-serif" font-size="12" fill="currentColor"><title>{title}</title>{content}</svg>'
 )
 TITLE_HEIGHT = 26

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mcpeval.core.gate import gate_nodeid
+from pytest_mcpeval.core.gate import Verdict, gate_nodeid
 from pytest_mcpeval.core.sample import SAMPLES_ATTRIBUTE, Sample, samples_from_json
 from pytest_mcpeval.core.tables import Table
 from pytest_mcpeval.reports.charts import svg
@@ -24,15 +24,24 @@ if TYPE_CHECKING:
 LARGEST_IMAGE = 1024 * 1024
 """Bytes; a larger one is named instead of embedded, so that the report can still be opened."""
 
+GATES_IN_ORDER: tuple[Verdict, ...] = ("error", "failed", "not_evaluated", "passed", "not_set")
+"""What is wrong comes first."""
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class HtmlReport:
-    """Hooks of pytest-html; registered only where that plugin is loaded."""
+    """Hooks of pytest-html; registered only where that plugin is loaded.
 
-    def __init__(self, kinds: Mapping[str, Kind[Any]], evaluation: Callable[[], Evaluation | None]) -> None:
+    ``page`` is the link to ``report.html``, empty where none is written.
+    """
+
+    def __init__(
+        self, kinds: Mapping[str, Kind[Any]], evaluation: Callable[[], Evaluation | None], page: str = ""
+    ) -> None:
         self._kinds = kinds
         self._evaluation = evaluation
+        self._page = page
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -70,8 +79,9 @@ class HtmlReport:
         evaluation = self._evaluation()
         if evaluation is None or not (evaluation.suites or evaluation.gates):
             return
-        values = {"evaluation": evaluation, "gate_nodeid": gate_nodeid, "svg": svg}
-        prefix.append(rendered("summary.html", **values))
+        gates = sorted(evaluation.gates, key=lambda gate: GATES_IN_ORDER.index(gate.verdict))
+        values = {"evaluation": evaluation, "gates": gates, "gate_nodeid": gate_nodeid, "svg": svg}
+        prefix.append(rendered("summary.html", page=self._page, **values))
 
 
 def _extra(content: str) -> dict[str, str | None]:

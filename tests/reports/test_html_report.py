@@ -21,7 +21,7 @@ from pytest_mcpeval.reports import html_report
 from pytest_mcpeval.reports.html_report import cases, summary
 from pytest_mcpeval.text.visible import visible
 from tests.reports.conftest import HOSTILE, RunIn
-from tests.support import Run
+from tests.support import Project, Run, case
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -256,8 +256,8 @@ def test_texts_that_are_too_much_are_cut_and_the_page_says_so(
     monkeypatch.setattr(cases, "LARGEST_EVIDENCE", 30_000)
     report = retrieval_report()
     suite = report["suites"]["evals/golden.json"]
-    for case in suite["cases"]:
-        case["measured"]["calls"] = [{"target": "tool", "name": "t", "arguments": {"text": "x" * 19_000}}]
+    for one in suite["cases"]:
+        one["measured"]["calls"] = [{"target": "tool", "name": "t", "arguments": {"text": "x" * 19_000}}]
     page = html_report.text(report, tmp_path)
     assert "at 4,000 characters where a case did not pass, at 400 where it passed" in page
     assert page.count("x" * 3_000) == 2
@@ -329,12 +329,12 @@ def test_case_opens_with_everything(open_page: Open, page_file: Path, whole: Run
     text = opened.texts("#case")[0]
     assert opened.page.title().startswith("tool-error – ")
     suite = whole.report()["suites"]["datasets/plain.yaml"]
-    (case,) = [case for case in suite["cases"] if case["id"] == "tool-error"]
+    (found,) = [one for one in suite["cases"] if one["id"] == "tool-error"]
     lines = (whole.path / "datasets/plain.yaml").read_text().splitlines()
-    assert f"datasets/plain.yaml:{case['line']}" in text
+    assert f"datasets/plain.yaml:{found['line']}" in text
     # The line is that on which the case begins.
-    assert '"tool-error"' in "".join(lines[case["line"] - 1 : case["line"] + 1])
-    assert [check["message"] for check in case["checks"] if visible(check["message"]) not in text] == []
+    assert '"tool-error"' in "".join(lines[found["line"] - 1 : found["line"] + 1])
+    assert [check["message"] for check in found["checks"] if visible(check["message"]) not in text] == []
     assert '"message": "no \\u001b[1mway"' in text
     assert "answer (an error)" in text
     assert opened.texts(".again pre") == ["pytest --mcpeval datasets/plain.yaml::tool-error"]
@@ -348,8 +348,6 @@ def test_command_runs_the_case_again(whole: Run, page_file: Path, open_page: Ope
     (command,) = opened.texts(".again pre")
     words = shlex.split(command)
     assert words[:2] == ["pytest", "--mcpeval"]
-    from tests.support import Project
-
     again = Project(whole.path).run(*words[2:])
     assert again.status == 1
     assert "1 failed" in again.last_line
@@ -389,11 +387,13 @@ def test_hostile_text_anywhere_in_a_report_stays_text(open_page: Open, tmp_path:
     assert opened.page.locator("script").count() == 2 + 1 + len(html_report.SCRIPTS)
 
 
-def violations(opened: Opened) -> list[str]:
-    """What axe finds wrong, one line for each rule."""
+def violations(opened: Opened, selector: str = "html") -> list[str]:
+    """What axe finds wrong in some elements, one line for each rule."""
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
     opened.page.evaluate(axe)
-    found = opened.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    places = "{include: [...document.querySelectorAll(selector)]}"
+    run = f"selector => axe.run({places}, {{resultTypes: ['violations']}})"
+    found = opened.page.evaluate(run, selector)
     return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
 
 
@@ -416,6 +416,37 @@ def test_axe_finds_nothing(
         numbers.click()
     assert violations(opened) == []
     assert opened.page.evaluate("document.documentElement.scrollWidth") == size[0]
+
+
+def test_pytest_html_is_no_wider_than_its_window(open_page: Open, whole: Run) -> None:
+    for size in (DESKTOP, PHONE):
+        opened = open_page(whole.path / "report.html", size=size)
+        page = opened.page
+        page.wait_for_selector("#results-table .collapsible")
+        page.locator("#show_all_details").click()
+        for details in page.locator(".mcpeval details > summary").all():
+            details.click()
+        assert page.evaluate("document.documentElement.scrollWidth") == size[0]
+        verdict, environment = (
+            page.locator(one).first.bounding_box() for one in (".mcpeval", "#environment")
+        )
+        assert verdict is not None
+        assert environment is not None
+        assert verdict["y"] + verdict["height"] <= environment["y"]
+        first_gate = page.locator(".mcpeval table tr").first.bounding_box()
+        assert first_gate is not None
+        assert first_gate["y"] < 300
+        assert page.locator(".mcpeval a").get_attribute("href") == "report/report.html"
+        # pytest-html's own greys are not ours to mend; the page as such is not either.
+        assert [one for one in violations(opened, ".mcpeval, .extraHTML") if "contrast" in one] == []
+
+
+def test_two_reports_in_one_file_are_refused(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.suite("s.yaml", case("a"))
+    run = project.run("--html=out/report.html", "--mcpeval-report=out")
+    assert run.status == 4
+    assert "--html and --mcpeval-report would both write out/report.html: name another file" in run.err
 
 
 def test_keyboard_alone_is_enough(open_page: Open, page_file: Path) -> None:
