@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         return status
 
     try:
-        definitions = defined_servers(options.rootdir, options.server)
+        definitions, _ = defined_servers(options.rootdir, [options.server])
         with Connections(definitions) as connections:
             connection = connections.get(options.server)
             tools = {tool.name: tool for tool in connection.list_tools(timeout=options.timeout)}

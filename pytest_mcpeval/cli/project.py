@@ -83,8 +83,12 @@ class DefinitionError(Exception):
         self.status = status
 
 
-def defined_servers(rootdir: str | None, name: str | None = None) -> dict[str, ServerDefinition]:
-    """The servers that are defined for the working directory, or the one of this name.
+def defined_servers(
+    rootdir: str | None, names: Sequence[str] = ()
+) -> tuple[dict[str, ServerDefinition], list[str]]:
+    """The servers that are defined for the working directory, or those of these names, by name.
+
+    Beside them, what was ignored in the files that define servers.
 
     Raises:
         DefinitionError: There is none, or a file that defines servers cannot be read.
@@ -95,17 +99,22 @@ def defined_servers(rootdir: str | None, name: str | None = None) -> dict[str, S
 
     root = Path(rootdir).absolute() if rootdir else root_directory(Path.cwd())
     try:
-        defined = runtime_at(root).project_files.servers_at(Path.cwd() / "mcpeval.yaml")
+        project_files = runtime_at(root).project_files
+        defined = project_files.servers_at(Path.cwd() / "mcpeval.yaml")
+        ignored = [str(problem) for problem in project_files.ignored()]
     except (DataFileError, ServerConfigError) as error:
-        raise DefinitionError(str(error), 1) from None
+        raise DefinitionError(str(error).replace(f"{Path.cwd()}/", ""), 1) from None
+    known = ", ".join(sorted(defined)) or "none"
+    unknown = [name for name in names if name not in defined]
+    if unknown:
+        lines = [
+            f"no server {name!r} is defined{suggestion(name, defined)} (defined: {known})" for name in unknown
+        ]
+        raise DefinitionError("\n".join(lines), 2)
     if not defined:
         where = f"no server is defined in an mcpeval.yaml here or above, nor in {root / '.mcp.json'}"
-        raise DefinitionError(f"{where}: pytest-mcpeval init --server COMMAND begins with one", 1)
-    if name is not None and name not in defined:
-        known = ", ".join(sorted(defined))
-        message = f"no server {name!r} is defined{suggestion(name, defined)} (defined: {known})"
-        raise DefinitionError(message, 2)
-    return {name: defined[name]} if name is not None else dict(defined)
+        raise DefinitionError(f"{where}; pytest-mcpeval init --server COMMAND begins with one", 1)
+    return {name: defined[name] for name in names or sorted(defined)}, ignored
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.cli.project import root_directory, runtime_at
+from pytest_mcpeval.cli.project import DefinitionError, defined_servers
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers import Connections, ServerDefinition
@@ -33,29 +33,11 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """List the servers; with ``--check``, try them."""
-    from pytest_mcpeval.loading import DataFileError
-    from pytest_mcpeval.loading.messages import suggestion
-    from pytest_mcpeval.servers import ServerConfigError
-
-    root = Path(options.rootdir).absolute() if options.rootdir else root_directory(Path.cwd())
     try:
-        project_files = runtime_at(root).project_files
-        defined = project_files.servers_at(Path.cwd() / "mcpeval.yaml")
-        ignored = [str(problem) for problem in project_files.ignored()]
-    except (DataFileError, ServerConfigError) as error:
-        print(_relative(_safe(str(error))), file=sys.stderr)
-        return 1
-    unknown = [name for name in options.names if name not in defined]
-    for name in unknown:
-        known = ", ".join(sorted(defined)) or "none"
-        message = f"no server {name!r} is defined{suggestion(name, defined)} (defined: {known})"
-        print(f"{options.prog}: {_safe(message)}", file=sys.stderr)
-    if unknown:
-        return 2
-    if not defined:
-        print(f"no server is defined in an mcpeval.yaml here or above, nor in {root / '.mcp.json'}")
-        return 1
-    chosen = {name: defined[name] for name in options.names or sorted(defined)}
+        chosen, ignored = defined_servers(options.rootdir, options.names)
+    except DefinitionError as error:
+        print(f"{options.prog}: {_safe(str(error))}", file=sys.stderr)
+        return error.status
     status = _checked(chosen) if options.check else _listed(chosen)
     for line in ignored:
         print(_relative(_safe(line)))

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.text.visible import visible
 
     try:
-        definitions = defined_servers(options.rootdir, options.server)
+        definitions, _ = defined_servers(options.rootdir, [options.server] if options.server else [])
     except DefinitionError as error:
         print(visible(f"{options.prog}: {error}"), file=sys.stderr)
         return error.status

@@ -68,7 +68,7 @@ def test_only_the_named_ones(project: Project, capsys: Captured) -> None:
 def test_no_server_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["servers", "--rootdir", "."]) == 1
-    assert "no server is defined" in capsys.readouterr().out
+    assert "no server is defined" in capsys.readouterr().err
 
 
 def test_a_definition_with_problems(project: Project, capsys: Captured) -> None:
