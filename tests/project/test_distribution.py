@@ -9,9 +9,11 @@ import sys
 import tarfile
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.project.documents import README, ROOT, blocks
 
@@ -56,10 +58,21 @@ def test_readme_start_works_in_an_empty_environment(distributions: Path, tmp_pat
     # Without pip of its own: some systems ship venv without ensurepip.
     venv.EnvBuilder(with_pip=False).create(environment)
     python = environment / "bin" / "python"
-    # Compiling all packages takes longer than what is run here: what is imported is compiled then.
-    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--no-compile")
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-compile",
+        "--no-deps",
+        "--no-index",
+    )
     installed = run(*pip, wheel, cwd=tmp_path)
     assert installed.returncode == 0, installed.stdout + installed.stderr
+    (packages,) = environment.glob("lib/python*/site-packages")
+    link_what_is_required(packages)
 
     for block in blocks("python", "yaml", pages=(README,)):
         path = project / block.file
@@ -69,17 +82,43 @@ def test_readme_start_works_in_an_empty_environment(distributions: Path, tmp_pat
         name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON", "COV"))
     }
     env = {**kept, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
-    found = run(python.parent / "pytest", "--mcpeval", cwd=project, env=env)
+    script = python.parent / "pytest"
+    _, _, body = Path(sys.executable).with_name("pytest").read_text("utf-8").partition("\n")
+    script.write_text(f"#!{python}\n{body}", "utf-8")
+    script.chmod(0o755)
+    found = run(script, "--mcpeval", cwd=project, env=env)
 
     assert found.returncode == 1, found.stdout + found.stderr
     assert found.stderr == ""
     (shown,) = blocks("text", pages=(README,))
     printed = iter(without_times(found.stdout))
     assert [line for line in without_times(shown.text) if line not in printed] == []
-    single = run(
-        python.parent / "pytest", "--mcpeval", "datasets/greetings.yaml::greet-ada", cwd=project, env=env
-    )
+    single = run(script, "--mcpeval", "datasets/greetings.yaml::greet-ada", cwd=project, env=env)
     assert "1 passed" in single.stdout
+
+
+def link_what_is_required(packages: Path) -> None:
+    """Make what the packages of an environment require without extras importable there, and nothing else.
+
+    The files are those of this environment: to download and unpack them takes most of a minute.
+    """
+    (installed,) = metadata.distributions(path=[str(packages)])
+    wanted = [(installed.name, "")]
+    for found, extra in wanted:
+        distribution = installed if found == installed.name else metadata.distribution(found)
+        for text in distribution.requires or ():
+            required = Requirement(text)
+            if required.marker is None or required.marker.evaluate({"extra": extra}):
+                new = ((required.name, one) for one in ("", *required.extras))
+                wanted += [one for one in new if one not in wanted]
+        for file in distribution.files or () if distribution is not installed else ():
+            # What several distributions have a part of is no package of one of them.
+            site = Path(str(distribution.locate_file("")))
+            is_shared = len(file.parts) > 1 and not (site / file.parts[0] / "__init__.py").exists()
+            part = Path(*file.parts[: 2 if is_shared else 1])
+            if ".." not in part.parts and not (packages / part).exists():
+                (packages / part).parent.mkdir(exist_ok=True)
+                (packages / part).symlink_to(site / part)
 
 
 def without_times(text: str) -> list[str]:
