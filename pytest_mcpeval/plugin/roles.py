@@ -53,35 +53,39 @@ def take_part(config: pytest.Config) -> None:
     config.add_cleanup(keep_standard_error())
     config.stash[context_key] = runtime
     _add_datasets_to_testpaths(config, runtime)
+    parts: dict[str, object] = {}
     if role != "controller":
-        config.pluginmanager.register(DataFileCollectors(runtime, config), "mcpeval-collectors")
-        config.pluginmanager.register(Executor(runtime), "mcpeval-executor")
+        # Collects and runs items.
         distribution = getattr(config, "workerinput", {}).get("mcpeval_distribution", "loadfile")
         runtime.has_whole_files = distribution in ("loadfile", "loadscope")
         policy = PrefetchPolicy(config.pluginmanager, has_whole_files=runtime.has_whole_files)
         runtime.prefetch.upcoming, runtime.prefetch.selected = policy.upcoming, policy.selected
-        config.pluginmanager.register(policy, "mcpeval-prefetch-policy")
-        config.pluginmanager.register(OrderOfStatefulSuites(), "mcpeval-stateful")
-        selector = Selector(runtime.settings, is_worker=role == "worker")
-        config.pluginmanager.register(selector, "mcpeval-selector")
-        config.pluginmanager.register(PythonCases(runtime), "mcpeval-python-cases")
-    config.pluginmanager.register(redacted, "mcpeval-redacted")
+        parts |= {
+            "collectors": DataFileCollectors(runtime, config),
+            "executor": Executor(runtime),
+            "prefetch-policy": policy,
+            "stateful": OrderOfStatefulSuites(),
+            "selector": Selector(runtime.settings, is_worker=role == "worker"),
+            "python-cases": PythonCases(runtime),
+        }
+    parts["redacted"] = redacted
     if role != "worker":
+        # Judges and reports.
         reporter = Reporter(runtime, config)
-        config.pluginmanager.register(reporter, "mcpeval-reporter")
-        config.pluginmanager.register(TerminalOutput(reporter, config), "mcpeval-terminal")
-        config.pluginmanager.register(VerdictLine(reporter), "mcpeval-verdict")
+        output, verdict = TerminalOutput(reporter, config), VerdictLine(reporter)
+        parts |= {"reporter": reporter, "terminal": output, "verdict": verdict}
         if html := config.getoption("htmlpath", None):
             # Evidence is put into html for each case: not where no report was asked for.
             from pytest_mcpeval.reports.html import HtmlReport
 
             page = _link_to_page(html, runtime.settings.report_directory)
-            report = HtmlReport(runtime.kinds, lambda: reporter.evaluation, page)
-            config.pluginmanager.register(report, "mcpeval-html")
+            parts["html"] = HtmlReport(runtime.kinds, lambda: reporter.evaluation, page)
     if role == "controller":
+        # Distributes items among workers.
         notes = WorkerNotes(config.getoption("dist"), runtime)
-        config.pluginmanager.register(notes, "mcpeval-worker-notes")
-        config.pluginmanager.register(DistributionOfStatefulSuites(runtime), "mcpeval-stateful")
+        parts |= {"worker-notes": notes, "stateful": DistributionOfStatefulSuites(runtime)}
+    for name, part in parts.items():
+        config.pluginmanager.register(part, f"mcpeval-{name}")
 
 
 def _runtime(config: pytest.Config) -> Runtime:

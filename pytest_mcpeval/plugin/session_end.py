@@ -44,8 +44,8 @@ class Reporter:
         self.runtime = runtime
         self.config = config
         self.store = SampleStore()
-        self.evaluation: Evaluation | None = None
-        """The session, judged; None before its end."""
+        self._evaluation: Evaluation | None = None
+        self._finishing: pytest.Session | None = None
         self._started = time.time()
         self._worker_died = False
         self._crashed: set[str] = set()
@@ -130,8 +130,9 @@ class Reporter:
         """Judge a session that ended early (``-x``, Ctrl-C); write reports when all others have finished."""
         if _only_shows(session.config):
             return (yield)
-        if self.evaluation is None:
+        if self._evaluation is None:
             self._finish(session, is_complete=False)
+        self._finishing = session
         try:
             return (yield)
         except pytest.exit.Exception as error:
@@ -145,15 +146,10 @@ class Reporter:
 
     def _end(self, session: pytest.Session) -> None:
         """Write the reports. None says "passed" if the exit status is that of a failure, or the reverse."""
-        status = session.exitstatus
-        is_explained = status == pytest.ExitCode.TESTS_FAILED and self._state.failures
-        if status not in NO_FAILURE and not is_explained:
-            self._state = replace(self._state, exit_status=int(status))
-            if self.evaluation is not None and self.evaluation.verdict == "passed":
-                reason = f"{exit_status_words(int(status))}, {self.evaluation.reason}"
-                self.evaluation = replace(self.evaluation, verdict="error", reason=reason)
+        self._state = replace(self._state, exit_status=self._unexplained_exit_status(session))
+        self._evaluation, self._finishing = self.evaluation, None
         self._write_reports()
-        verdict = None if self.evaluation is None else self.evaluation.verdict
+        verdict = None if self._evaluation is None else self._evaluation.verdict
         is_red = verdict in ("failed", "error") or self.lacks_verdict or self.writer.problems
         if is_red and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -162,9 +158,23 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.OK
 
     @property
+    def evaluation(self) -> Evaluation | None:
+        """The session, judged, and held to its exit status while others finish it; None before its end."""
+        found = self._evaluation
+        status = 0 if self._finishing is None else self._unexplained_exit_status(self._finishing)
+        if found is None or not status or found.verdict != "passed":
+            return found
+        return replace(found, verdict="error", reason=f"{exit_status_words(status)}, {found.reason}")
+
+    def _unexplained_exit_status(self, session: pytest.Session) -> int:
+        """The exit status, if it is that of a failure for which no test is the reason; else 0."""
+        is_explained = session.exitstatus == pytest.ExitCode.TESTS_FAILED and self._state.failures
+        return 0 if session.exitstatus in NO_FAILURE or is_explained else int(session.exitstatus)
+
+    @property
     def lacks_verdict(self) -> bool:
         """Whether the run fails because it is partial."""
-        found = self.evaluation
+        found = self._evaluation
         return found is not None and found.is_partial and self.runtime.settings.fails_without_verdict
 
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
@@ -188,9 +198,9 @@ class Reporter:
         )
         evaluation = self.runtime.evaluate(self.store, self._state)
         notes = [*evaluation.notes, *self._left_out_notes(evaluation, is_complete)]
-        self.evaluation = replace(evaluation, notes=notes).redacted()
+        self._evaluation = replace(evaluation, notes=notes).redacted()
         self.is_logging_gates = True
-        for report in chain.from_iterable(map(reports_of, self.evaluation.gates)):
+        for report in chain.from_iterable(map(reports_of, self._evaluation.gates)):
             self.config.hook.pytest_runtest_logreport(report=report)
         self.is_logging_gates = False
 
@@ -232,7 +242,7 @@ class Reporter:
 
     def _write_reports(self) -> None:
         """Write each report that can be written: what a disk refuses must not cost the summary."""
-        evaluation, directory = self.evaluation, self.runtime.settings.report_directory
+        evaluation, directory = self._evaluation, self.runtime.settings.report_directory
         if evaluation is None:
             return
         started = datetime.fromtimestamp(self._started, UTC).isoformat(timespec="seconds")

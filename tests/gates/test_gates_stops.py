@@ -385,11 +385,12 @@ def test_a_session_that_something_else_fails_has_not_passed(tmp_path: Path, mode
     project = Project.at(tmp_path)
     project.suite("good.yaml", case("a-1"))
     project.write("conftest.py", FAILING_SESSION.format("session.exitstatus = 3"))
-    run = project.run(*mode, "--mcpeval-report=report")
+    run = project.run(*mode, "--mcpeval-report=report", "--html=report.html")
     assert run.status == 3
     words = "exit status 3, which a conftest.py, a plugin or pytest itself gave the session, 1 case passed"
     assert run.line_with("mcpeval: ") == f"mcpeval: error: {words}"
     assert (run.report()["verdict"], run.report()["reason"]) == ("error", words)
+    assert "exit status 3" in (project.path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_session_whose_end_raises_has_not_passed(tmp_path: Path) -> None:
