@@ -93,7 +93,7 @@ def _without_control_bytes(text: str) -> str:
 def _allowed_variable(name: str) -> str:
     if name in FORBIDDEN_VARIABLES or name.startswith(FORBIDDEN_PREFIXES) or name.endswith(FORBIDDEN_SUFFIX):
         raise ValueError(
-            f"{shown(name)} must not be read for this: give the credential a variable of its own, such as "
+            f"{shown(name)} must not be read for this: use a separate variable for the credential, such as "
             "AGENT_BEARER_TOKEN"
         )
     return name

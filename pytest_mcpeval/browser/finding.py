@@ -44,7 +44,7 @@ def find_browser(options: DriverOptions, environ: Mapping[str, str] = os.environ
     if found is None:
         raise BrowserError(
             f"no Chromium found: neither {', '.join(NAMES)} on the PATH, nor a download of Playwright's. "
-            "Run `pytest-mcpeval install-browser`, or say where one is by --mcpeval-browser=PATH"
+            "Run `pytest-mcpeval install-browser`, or give its path with --mcpeval-browser=PATH"
         )
     return found
 

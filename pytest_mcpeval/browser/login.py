@@ -104,7 +104,7 @@ def storage_state_of(directive: Directive) -> dict[str, Any] | None:
         return None
     found, shown = (given, "what was given") if isinstance(given, Mapping) else (_read(given), given)
     if (problem := storage_state_problem(found)) is not None:
-        raise PageError(f"{shown} is no storage state of Playwright: {problem}")
+        raise PageError(f"{shown} is not a storage state of Playwright: {problem}")
     return dict(found)
 
 

@@ -126,7 +126,7 @@ def _require_host(
     progress.final_url = redactor.text(place["url"])
     if directive.same_host and (problem := next(_elsewhere(place["url"], directive), None)):
         raise PageError(
-            f"{problem}; its host_policy is same_host: see which action or redirect leads there, or set "
+            f"{problem}; its host_policy is same_host: find the action or redirect that leads there, or set "
             "access.host_policy to any"
         )
     return place
@@ -157,7 +157,8 @@ def _require_success(page: PageControl, url: str, pause: Pause) -> None:
     status = _place(page, pause)["status"]
     if status in (401, 403):
         raise PageError(
-            f"{url} answered HTTP {status}: it wants a login; declare access.auth, or give a storage_state "
+            f"{url} answered HTTP {status}: it requires a login; declare access.auth, or give a "
+            "storage_state "
             "or a login_fixture"
         )
     if status >= 400:

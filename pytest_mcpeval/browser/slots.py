@@ -123,7 +123,7 @@ class SlotPool:
         holders = [(directory / f"slot-{slot}.lock").read_text("utf-8").strip() for slot in range(self.size)]
         return (
             f"no browser slot was free within {longest:g} s: all {self.size} are held, by the processes "
-            f"{', '.join(holders)}; end what hangs, or raise --mcpeval-pool-size"
+            f"{', '.join(holders)}; end processes that hang, or raise --mcpeval-pool-size"
         )
 
 

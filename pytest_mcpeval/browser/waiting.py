@@ -77,7 +77,7 @@ class Submission:
         seconds = sum(REACTION_MS) / 1000
         raise PageError(
             f"the page ignored Enter, pressed {len(REACTION_MS)} times within {seconds:g} s: the input "
-            f"{self._selector} still holds the text, nothing was added to the page (a text in the place of "
+            f"{self._selector} still holds the text, nothing was added to the page (replacing one text by "
             "another does not count) and nothing was sent. Is it the right input "
             "(interaction.input_selector), and does the page need a step before "
             "(interaction.preconditions)?"
@@ -119,7 +119,7 @@ class Submission:
                 return []
             self._pause(min(POLL_MS, max(1, bound - self._elapsed())))
         self._require_change()
-        return [f"response_ready did not come true within response_wait_ms ({bound} ms){self._hint(ready)}"]
+        return [f"response_ready was not fulfilled within response_wait_ms ({bound} ms){self._hint(ready)}"]
 
     def goes_on(self) -> bool:
         """Whether the page changes after it was captured, other than it did before the input."""
@@ -168,7 +168,7 @@ class Submission:
     def _hint(self, ready: ResponseReady) -> str:
         if ready.dom_quiet_ms is None or self._has_answer():
             return ""
-        return ": no text appeared but what repeats the input"
+        return ": no text appeared except the repeated input"
 
     def _elapsed(self) -> int:
         return round((time.monotonic() - self._pressed) * 1000)

@@ -85,7 +85,7 @@ def project_schema(kinds: Mapping[str, Kind[Any]]) -> Schema:
     properties: Schema = {
         "servers": {
             "type": "object",
-            "description": "servers by name; they win over those of .mcp.json",
+            "description": "servers by name; they override those of .mcp.json",
             "additionalProperties": found[ServerEntry, "validation"],
         }
     }

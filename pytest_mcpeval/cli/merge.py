@@ -73,7 +73,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         metavar="PATH",
-        help="what the whole run is, relative to the root directory (default: as for pytest without paths)",
+        help="paths of the whole run, relative to the root directory (default: as for pytest without paths)",
     )
     parser.add_argument(
         "--rootdir", type=Path, metavar="DIR", help="root directory of the checkout (default: from here up)"
@@ -141,7 +141,9 @@ def _shard(directory: Path, root: Path) -> Shard:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         found = (
-            "the report of a run that was no shard" if (directory / "report.json").is_file() else "no shard"
+            "the report of a run that was not a shard"
+            if (directory / "report.json").is_file()
+            else "no shard"
         )
         raise MergeError(
             f"{name} holds {found}: run pytest with --mcpeval-shard --mcpeval-report=DIR"
@@ -217,7 +219,7 @@ def _other_ways(shards: Sequence[Shard]) -> Iterator[str]:
     for shard in shards:
         if shard.model.version != __version__:
             own = shard.model.version
-            yield f"{shard.name} was made by pytest-mcpeval {own}, and this is {__version__}"
+            yield f"{shard.name} was made by pytest-mcpeval {own}, but this is {__version__}"
         if shard.model.options != first.model.options:
             given, others = (" ".join(one.model.options) or "no option" for one in (shard, first))
             yield f"{shard.name} was run with {given}, and {first.name} with {others}"

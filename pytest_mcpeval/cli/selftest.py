@@ -72,14 +72,14 @@ def run(options: argparse.Namespace) -> int:
         return refused(f"no such file: {', '.join(missing)}", 2)
     files = [file for path in paths for file in _files(Path(path), runtime)]
     if not files:
-        return refused(f"no golden set and no labelled corpus in {', '.join(paths)}", 2)
+        return refused(f"no golden set or labelled corpus in {', '.join(paths)}", 2)
     failed = 0
     for path in files:
         try:
             suite = runtime.suite(path.absolute())
             found = suite and runtime.kinds[suite.kind].selftest(suite, _asker(suite, root))
             if not suite or not found:
-                return refused(f"{path} is no golden set and no labelled corpus", 2)
+                return refused(f"{path} is neither a golden set nor a labelled corpus", 2)
         except DataFileError as error:
             print(runtime.described(error), file=sys.stderr)
             return 1

@@ -35,8 +35,8 @@ OPTIONS = (
     ),
     Option(
         "--mcpeval-shard",
-        "this run is a part of one: gates are left to `pytest-mcpeval merge`, for which it writes "
-        "shard.json into the DIR of --mcpeval-report",
+        "this run is a shard: `pytest-mcpeval merge` judges its gates, from the shard.json that it "
+        "writes into the DIR of --mcpeval-report",
     ),
     Option(
         "--mcpeval-project", "only cases of this project (repeatable)", metavar="NAME", is_repeatable=True
@@ -51,14 +51,14 @@ OPTIONS = (
     ),
     Option(
         "--mcpeval-concurrency",
-        "calls in flight at once, for every suite (a suite's own `concurrency` otherwise)",
+        "calls in flight at once, for every suite (default: the suite's `concurrency`)",
         metavar="N",
         type=positive,
     ),
     Option(
         "--mcpeval-runs",
-        "ask every case N times and report mean and standard deviation (a suite's own `runs` "
-        "otherwise); agents and sessions are asked once all the same",
+        "ask every case N times and report mean and standard deviation (default: the suite's "
+        "`runs`); agents and sessions are always asked once",
         metavar="N",
         type=positive,
         changes_measure=True,
@@ -92,21 +92,23 @@ def add_options(parser: pytest.Parser, options: Iterable[Option]) -> None:
     )
     parser.addini(
         "mcpeval_ignore",
-        "globs, relative to the root directory, of data files to leave alone",
+        "globs, relative to the root directory, of data files that are not collected",
         "args",
         default=[],
     )
 
     parser.addini(
         "mcpeval_inconclusive",
-        "what a case without the evidence for a verdict does to the run: fail, or skip (default: fail when "
+        "whether a case without the evidence for a verdict makes the run fail or is skipped: fail or "
+        "skip (default: fail when "
         "CI is set, else skip)",
         "string",
         default="",
     )
     parser.addini(
         "mcpeval_not_evaluated",
-        "what a run that evaluates no gates of a suite, or only some of its cases, does: fail, or warn "
+        "whether a run that does not evaluate the gates of a suite, or only some of its cases, fails: "
+        "fail or warn "
         "(default: fail when CI is set, else warn)",
         "string",
         default="",

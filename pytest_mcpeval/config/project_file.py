@@ -138,7 +138,7 @@ class ProjectFiles:
             self._reported.add(path)
             raise found
         words = f"has {counted(len(found.problems), 'problem')}, reported where the file was first used"
-        message = f"{words}: this file waits until they are solved"
+        message = f"{words}: correct them first"
         raise DataFileError([Problem(path, found.problems[0].line, message)])
 
     def _result(self, path: Path) -> ProjectFile | DataFileError:

@@ -169,7 +169,7 @@ def _rules(document: Document, section: str, kind: Kind[Any]) -> tuple[Rule, ...
         message = f"{section}: expected a list of entries such as `- files: docs/**`, found {shown(entries)}"
         raise DataFileError([document.problem(section, message=message)])
     if not entries:
-        message = f"{section}: the list has no entry, so that it says nothing: add one, or remove the key"
+        message = f"{section}: the list is empty: add an entry, or remove the key"
         raise DataFileError([document.problem(section, message=message)])
     rules: list[Rule] = []
     problems: list[Problem] = []
@@ -197,7 +197,7 @@ def _rule(document: Document, at: tuple[str | int, ...], entry: Any, kind: Kind[
     lines = {name: document.line(*at, _as_written(entry, name)) for name in settings}
     is_suite = kind.settings_key in settings
     if is_suite and patterns is not None:
-        message = f"`{kind.settings_key}` is for no files: remove `files`, or make two entries of this one"
+        message = f"`{kind.settings_key}` applies to no files: remove `files`, or write two entries"
         raise DataFileError([document.problem(*at, "files", message=message)])
     files_line = 0 if patterns is None else document.line(*at, "files")
     return Rule(settings, lines, patterns, is_suite, files_line)

@@ -115,7 +115,7 @@ def _check_root(config: pytest.Config, table: Iterable[Option]) -> None:
     start = config.invocation_params.dir
     for option, value in values_that_move(arguments, options, start, config.args if typed else ()):
         raise pytest.UsageError(
-            f"{option} {value}: pytest takes a value that stands apart for a path of tests, and would look "
+            f"{option} {value}: pytest takes a separate value for a path of tests, and would look "
             f"for the project there: write {option}={value}"
         )
 

@@ -104,7 +104,7 @@ def _otherwise(new: NewBaseline) -> str:
     except (DataFileError, OSError):
         return "cannot be read as a baseline"
     if not new.kind.is_baseline(data):
-        return "is no baseline"
+        return "is not a baseline"
     of = data.get("of", new.kind.name)
     return "" if of == new.kind.name else f"is a baseline of a {of} suite"
 
@@ -115,7 +115,7 @@ def _shared_path(new: Mapping[str, NewBaseline]) -> str:
     for key, one in new.items():
         if one.path in owners:
             suites = f"{owners[one.path]} and {key}"
-            return f"{suites} name the same file {one.name}; give each a `baseline:` of its own"
+            return f"{suites} name the same file {one.name}; give each its own `baseline:`"
         owners[one.path] = key
     return ""
 

@@ -13,7 +13,7 @@ from pytest_mcpeval.loading.messages import closest, likeness, shown, suggestion
 REPORT_KEYS = {"version", "verdict", "gates", "suites", "run"}
 """What every ``report.json`` has: one that was written into a dataset directory is no data file."""
 
-LEAVE_ALONE = "or leave the file alone with the ini key mcpeval_ignore"
+LEAVE_ALONE = "or exclude the file with the ini key mcpeval_ignore"
 
 
 def detect_kind(document: Document, kinds: Mapping[str, KindDeclaration]) -> tuple[str, DocumentRole]:

@@ -47,7 +47,7 @@ class ErrorGates:
             raise
         except OSError as error:
             name = ARTIFACTS_GATE
-            message = f"what belongs to the whole run cannot be read or written: {error}"
+            message = f"files of the whole run cannot be read or written: {error}"
         except BaseException as error:  # Outcomes of pytest are no `Exception`.
             name, message = JUDGING_GATE, raised_where(error)
         self._messages.setdefault((suite, name), []).append(relative_paths(message, self._root))

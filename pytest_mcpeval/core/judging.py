@@ -189,7 +189,7 @@ def _all_samples(one: SuiteRun, samples: Sequence[Sample], complete: Completenes
         return samples
     found = {sample.id: sample for sample in samples}
     missing = frozenset(complete.missing)
-    message = "the case was to run and did not come back"
+    message = "the case was selected but has no result"
     return [
         found.get(case.id) or unasked(one.kind, suite, case, "error", message)
         for case in suite.cases
@@ -251,7 +251,7 @@ def _notes_for_information(results: Sequence[SuiteResult]) -> list[str]:
     """A sentence for each suite with wrong cases that no gate looks at."""
     return [
         f"{result.key}: no gate looks at {counted(len(result.for_information), 'wrong case')} "
-        f"({', '.join(sorted(labels))}): shown for information, and no part of the verdict"
+        f"({', '.join(sorted(labels))}): shown for information only"
         for result in results
         if (
             labels := {

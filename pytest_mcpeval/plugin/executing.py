@@ -36,7 +36,7 @@ class Executor:
         counts = Counter(item.nodeid for item in items if isinstance(item, CaseItem) or is_python_case(item))
         for name, count in counts.items():
             if count > 1:
-                message = f"{visible(name)} is the node id of {count} cases: give each an id of its own"
+                message = f"{visible(name)} is the node id of {count} cases: give each a different id"
                 report = pytest.CollectReport(name, "failed", message, [])
                 session.config.hook.pytest_collectreport(report=report)
 
@@ -129,7 +129,7 @@ def _as_json(samples: list[Sample], report: pytest.TestReport) -> tuple[list[Sam
     try:
         return samples, samples_to_json([sample.redacted() for sample in samples])
     except TypeError as error:
-        message = f"what the kind measured is no JSON: {error}"
+        message = f"what the kind measured is not JSON: {error}"
     report.outcome, report.longrepr = "failed", message
     bare = [Sample(one.suite, one.kind, one.id, "error", message=message) for one in samples]
     return bare, samples_to_json(bare)

@@ -72,7 +72,7 @@ def _unknown_fixture(item: CaseItem, name: str, text: str) -> str:
     """What a file says wrongly; pytest's ``text`` shows the function behind an item, and all fixtures."""
     found = AVAILABLE_FIXTURES.search(text)
     known = found[1].split(", ") if found else []
-    message = f"fixture {name!r} not found{suggestion(name, known)}; pytest --fixtures lists what there is"
+    message = f"fixture {name!r} not found{suggestion(name, known)}; pytest --fixtures lists all fixtures"
     suite, case = item.suite, item.cases[0]
     row = suite.row_of(case)
     if suite.origin and not (isinstance(row, dict) and name in (row.get("fixtures") or ())):

@@ -164,7 +164,9 @@ class Collected:
         """Why pytest did not come by a file, and how to mend it."""
         key, directory = self.runtime.key(path), self.runtime.key(path.parent)
         if not path.exists():
-            return f"it is a link to {os.readlink(path)}, which is not there. Mend the link, or remove it"
+            return (
+                f"it is a link to {os.readlink(path)}, which does not exist. Correct the link, or remove it"
+            )
         for part in (*reversed(path.parents), path):
             part_key = self.runtime.key(part)
             if part in self.ignored and is_hidden_by_name(part, self.config):
@@ -175,7 +177,7 @@ class Collected:
             if part in self.ignored and is_environment(part):
                 return f"it lies below {part_key}/, a virtual environment, which pytest leaves out. Move it"
             if part in self.ignored:
-                return f"a conftest.py or a plugin has pytest leave out {part_key}. Remove one of the two"
+                return f"a conftest.py or a plugin makes pytest leave out {part_key}. Remove one of the two"
         if self.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
             return (
                 f"it lies outside {', '.join(self.config.getini('testpaths'))}, where pytest's testpaths "
@@ -184,7 +186,7 @@ class Collected:
         if self.runtime.is_data_file(path):
             return KEPT_AWAY
         return (
-            "its name says nothing of a data file, and no pattern has a name in it. "
+            "its name is not that of a data file, and no pattern has a name in it. "
             f"Write a pattern with a name, such as {path.name}"
         )
 
@@ -247,7 +249,7 @@ def _look_alike(
         if like >= ALIKE and not suffix.endswith("~"):
             yield runtime.key(path), f"its suffix is none of {', '.join(sorted(PARSERS))}"
     elif not path.exists():
-        yield runtime.key(path), "a link that leads nowhere"
+        yield runtime.key(path), "a broken link"
     elif hidden and not (is_environment(hidden[0]) or hidden[0].name.endswith(("_cache", ".git"))):
         yield f"{runtime.key(hidden[0])}/", "pytest's norecursedirs"
 

@@ -102,7 +102,7 @@ def _runtime(config: pytest.Config) -> Runtime:
 def _flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
     found = list(lists)
     if not all(isinstance(entries, (list, tuple, set)) for entries in found):
-        raise ValueError("a pytest_mcpeval_ hook returned something else than a list")
+        raise ValueError("a pytest_mcpeval_ hook did not return a list")
     return [entry for entries in found for entry in entries]
 
 

@@ -180,7 +180,7 @@ class Runtime(RunContext):
         """A support file has no cases; one that is named to be run must not pass for one that was."""
         if (place := self.project_files.spelled_out_at(document.path)) is not None:
             message = (
-                "is named to be run, and has no cases: it is a baseline, a report, a JSON Schema, or "
+                "is named in `files`, but has no cases: it is a baseline, a report, a JSON Schema, or "
                 "read by other files; "
             )
             raise DataFileError([Problem(document.path, 1, f"{message}take it out of `files` at {place}")])

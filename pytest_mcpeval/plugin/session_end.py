@@ -287,7 +287,7 @@ def _make_writable(directory: Path, option: str) -> None:
     except OSError as error:
         raise pytest.UsageError(
             f"{option}: cannot write into {directory}: {error.strerror or error}. "
-            "Name a directory that is yours"
+            "Name a directory that you can write"
         ) from None
 
 

@@ -64,7 +64,8 @@ class OrderOfStatefulSuites:
         if item not in listed[:count]:
             raise TargetError(
                 f"{item.suite.key} is stateful, and its case {listed[count].name} did not run before this "
-                "one in the same process: what this case builds on is not there (a worker died, or something "
+                "one in the same process: the state that this case builds on is missing (a worker died, "
+                "or something "
                 "other than pytest-mcpeval distributes the tests)",
                 cause=f"{item.suite.key}: not run in order",
             )

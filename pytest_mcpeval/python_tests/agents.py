@@ -183,7 +183,7 @@ class CaptureAgent:
 
         suite = self._context.suite(self._context.rootdir / manifest)
         if not isinstance(suite, AgentSuite):
-            raise BrowserError(f"{manifest} is no manifest of an agent")
+            raise BrowserError(f"{manifest} is not a manifest of an agent")
         return suite
 
     def _places(self, suite: AgentSuite, url: str | None) -> Places:

@@ -113,7 +113,7 @@ def _require_sendable(params: BaseModel, what: str) -> None:
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         if "surrogates not allowed" in reason:
-            reason = "a text has half of a surrogate pair, which UTF-8 cannot express"
+            reason = "a text has half of a surrogate pair, which UTF-8 cannot encode"
         raise CallError("protocol", f"{what} cannot be sent: {reason}") from None
 
 

@@ -33,7 +33,7 @@ _BLOCKED_SECONDS = 5.0
 """Past its limit, an event loop that has not ended a call by itself is blocked by an in-process server."""
 _UNFINISHED_SECONDS = 1.0
 """How long a tool of an in-process server may take to end once its call was cancelled."""
-_BLOCKED = "the server blocks its event loop, so that its thread was abandoned"
+_BLOCKED = "the server blocks its event loop, so its thread was abandoned"
 
 
 class Connection:

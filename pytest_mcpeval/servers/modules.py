@@ -76,7 +76,7 @@ def load_server(definition: ServerDefinition) -> Any:
     Not for the main thread, where Ctrl-C would look like an error of the module.
 
     Raises:
-        ServerStartError: The module cannot be imported, has no such object, or it is no server.
+        ServerStartError: The module cannot be imported, has no such object, or it is not a server.
     """
     from mcp.server import MCPServer, Server
 

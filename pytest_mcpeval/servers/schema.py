@@ -232,7 +232,7 @@ def _unusable_texts(entry: ServerEntry) -> Iterator[tuple[tuple[Any, ...], str]]
         if not _HEADER_NAME.fullmatch(name) or re.search(r"[\r\n]", text):
             yield (
                 ("headers", name),
-                f"{shown(name)} cannot be sent as a header: it has a character that none has",
+                f"{shown(name)} cannot be sent as a header: it has a character that headers cannot have",
             )
     if entry.url and OPENING not in entry.url and (problem := url_problem(entry.url)):
         yield ("url",), f"url: {problem}"

@@ -192,7 +192,7 @@ class _Process:
             unasked = self._lines.get()
             if unasked is None:
                 raise self._ended()
-            raise AnswerError("answer", f"wrote more lines than it was asked for: {_excerpt(unasked)}")
+            raise AnswerError("answer", f"wrote more lines than requests: {_excerpt(unasked)}")
         self._asked += 1
         line = json.dumps({**request, "id": self._asked}, ensure_ascii=True)
         try:
@@ -204,7 +204,7 @@ class _Process:
         try:
             answer = parse_json(written.decode("utf-8"), with_nan=True)
         except ValueError:
-            message = f"wrote a line that is no JSON: {_excerpt(written)}; logs belong on standard error"
+            message = f"wrote a line that is not JSON: {_excerpt(written)}; logs belong on standard error"
             raise AnswerError("answer", message) from None
         if not isinstance(answer, Mapping) or "id" not in answer:
             message = f"wrote an answer without `id`, expected {self._asked}: {_excerpt(written)}"
@@ -219,7 +219,7 @@ class _Process:
         try:
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
-            message = f"no answer within {seconds:g} s, so that the process was ended"
+            message = f"no answer within {seconds:g} s, so the process was ended"
             raise AnswerError("timeout", message) from None
         if line is None:
             raise self._ended()
@@ -232,7 +232,7 @@ class _Process:
         if ending is not None and ending.exit_code is None:
             return AnswerError("crashed", f"the command could not be started: {ending.words}")
         words = "closed its standard output" if ending is None else ending.words
-        return AnswerError("crashed", f"the command {words}, so that there is no answer")
+        return AnswerError("crashed", f"the command {words}, so there is no answer")
 
     def end(self) -> None:
         """Close its standard input, and end it when that is not enough."""

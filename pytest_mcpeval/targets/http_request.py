@@ -72,7 +72,7 @@ class HttpTarget:
             raise TargetStartError(self._role, self.name, str(error)) from None
         if not filled_in.url.startswith(("http://", "https://")):
             raise TargetStartError(
-                self._role, self.name, "its `url` is no HTTP URL once its variables are filled in"
+                self._role, self.name, "its `url` is not an HTTP URL after its variables are filled in"
             )
         self._expanded = filled_in
 

@@ -75,7 +75,7 @@ class McpTarget:
             answer = json_answer(response, with_nan=True)
         except ValueError as error:
             text = shortened(" ".join(response.text.split()), 80)
-            message = f"the answer has no structured content and is no JSON ({error}): {text}"
+            message = f"the answer has no structured content and is not JSON ({error}): {text}"
             raise AnswerError("answer", message) from None
         return self._codec.read(answer)
 

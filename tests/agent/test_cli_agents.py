@@ -140,7 +140,7 @@ def test_the_name_of_a_manifest_says_what_it_is(project: Project, capsys: Captur
 
 def test_a_root_that_is_no_directory(project: Project, capsys: Captured) -> None:
     assert main(["discover", "gone"]) == 1
-    assert "gone is no directory" in capsys.readouterr().err
+    assert "gone is not a directory" in capsys.readouterr().err
 
 
 def test_validate_sums_a_manifest_up(project: Project, capsys: Captured) -> None:

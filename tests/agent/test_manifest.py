@@ -329,7 +329,7 @@ def test_assertions_are_counted_as_they_are_judged() -> None:
         ("http://", "with a host"),
         ("https://user:secret@x.example", "use access.auth"),
         ("https://x.example/a b", "which a URL cannot have"),
-        ("https://x.example:port/", "no URL"),
+        ("https://x.example:port/", "not a URL"),
     ],
 )
 def test_urls_that_are_refused(tmp_path: Path, url: str, words: str) -> None:
@@ -483,11 +483,11 @@ def fields(**changed: Any) -> dict[str, Any]:
         ),
         (
             fields(access={"url": "https://a.example/?s={runid}-{case_id}"}),
-            'access.url: "{runid}" is no placeholder (did you mean "run_id"?): there are {case_id}',
+            'access.url: "{runid}" is not a placeholder (did you mean "run_id"?): there are {case_id}',
         ),
         (
             fields(observability={"otel": {"endpoint": "https://a.example", "session_id": "{case-id}"}}),
-            'observability.otel.session_id: "{case-id}" is no placeholder (did you mean "case_id"?)',
+            'observability.otel.session_id: "{case-id}" is not a placeholder (did you mean "case_id"?)',
         ),
         (fields(interaction={"input_selector": "#chat["}), 'input_selector: "#chat[" is not a CSS selector'),
         (

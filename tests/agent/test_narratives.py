@@ -144,7 +144,7 @@ def test_the_report_of_a_run(run: RunFolder, capsys: pytest.CaptureFixture[str])
     assert "The case failed\\: 1 of 2 assertions hold, 1 does not." in out
     assert "(bad/trace/observability/tool_calls.jsonl)" in out
     assert "Error: navigate\\: \\`nobody\\` answers" in out
-    assert "  - 1. say where step\\_count can be seen" in out
+    assert "  - 1. declare a source of step\\_count" in out
     for target in (line.split("](")[1].split(")")[0] for line in out.splitlines() if "](" in line):
         assert (run.path / target).is_file()
 

@@ -215,7 +215,7 @@ def test_what_does_not_pass_is_told(folder: CaseFolder) -> None:
         (NOT_FOUND, "HTTP 404 Not Found .*the address of the query API"),
         (Reply(status=302), "HTTP 302 Found .*redirects are not followed"),
         (Reply(b"<!doctype html><p>Log in", content_type="text/html"), "an HTML page, where JSON was expect"),
-        (Reply(b"{"), "no JSON"),
+        (Reply(b"{"), "not JSON"),
         (reply([]), "expected a search result with `traces`"),
         (reply({"traces": [{"id": 1}]}), "expected traces with `traceID` or `traceId`"),
     ],

@@ -68,7 +68,7 @@ def test_a_storage_state_is_data_or_a_file(tmp_path: Path) -> None:
     assert storage_state_of(directive(storage_state=str(path))) == state
     assert storage_state_of(directive()) is None
     path.write_text("[]", encoding="utf-8")
-    with pytest.raises(PageError, match="is no storage state of Playwright: expected"):
+    with pytest.raises(PageError, match="is not a storage state of Playwright: expected"):
         storage_state_of(directive(storage_state=str(path)))
     with pytest.raises(PageError, match=r"the storage state .*gone\.json cannot be read"):
         storage_state_of(directive(storage_state=str(tmp_path / "gone.json")))
@@ -84,6 +84,6 @@ def test_a_storage_state_is_data_or_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_data_that_would_log_nobody_in_is_no_storage_state(state: dict[str, object], found: str) -> None:
-    with pytest.raises(PageError, match="is no storage state of Playwright: expected") as caught:
+    with pytest.raises(PageError, match="is not a storage state of Playwright: expected") as caught:
         storage_state_of(directive(storage_state=state))
     assert str(caught.value).endswith(found)

@@ -133,7 +133,7 @@ def test_the_bound_holds_when_no_answer_comes(visit: MakeVisit) -> None:
     ready = ResponseReady(selector=".agent")
     made = visit("/chat?delay=60000", response_wait_ms=500, response_ready=ready)
     assert made.result.error is None
-    assert made.result.notes == ("response_ready did not come true within response_wait_ms (500 ms)",)
+    assert made.result.notes == ("response_ready was not fulfilled within response_wait_ms (500 ms)",)
 
 
 def test_enter_is_pressed_again_when_the_page_ignored_it(visit: MakeVisit) -> None:
@@ -191,7 +191,7 @@ def test_a_page_that_moves_and_ignores_enter_for_ever_is_an_error(
     site.pages["/moving"] = MOVING
     made = visit(f"/moving?deaf=99&{query}")
     assert made.error.startswith("submit: the page ignored Enter, pressed 2 times within 2 s: the input ")
-    assert "(a text in the place of another does not count) and nothing was sent" in made.error
+    assert "(replacing one text by another does not count) and nothing was sent" in made.error
     assert made.result.completed == STEPS[:5]
 
 
@@ -263,8 +263,8 @@ def test_the_own_message_is_no_answer(visit: MakeVisit, site: Site) -> None:
     assert made.result.notes == ()
     made = visit("/chat?delay=60000", response_wait_ms=900, response_ready=ready)
     assert made.result.notes == (
-        "response_ready did not come true within response_wait_ms (900 ms): no text appeared but what "
-        "repeats the input",
+        "response_ready was not fulfilled within response_wait_ms (900 ms): no text appeared except the "
+        "repeated input",
     )
 
 

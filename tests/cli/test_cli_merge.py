@@ -257,7 +257,7 @@ BROKEN = "shard.json is broken, or of another version of pytest-mcpeval: run the
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"version": "0.0.0"}, "was made by pytest-mcpeval 0.0.0, and this is "),
+        ({"version": "0.0.0"}, "was made by pytest-mcpeval 0.0.0, but this is "),
         ({"options": ["--mcpeval-runs=3"]}, "was run with --mcpeval-runs=3, and "),
         ({"digest": "sha256:of what it was before"}, "shard.json was edited or damaged: run the shard again"),
         ({"mcpeval_shard": 99}, BROKEN),
@@ -288,7 +288,7 @@ def test_directories_without_a_shard(made: Made, tmp_path: Path, capsys: pytest.
     for directories, words in {
         (one, tmp_path / "link"): "link is given twice",
         (one, tmp_path / "none"): "none holds no shard: run pytest with --mcpeval-shard --mcpeval-report=DIR",
-        (made.project.path / "report",): "report holds the report of a run that was no shard",
+        (made.project.path / "report",): "report holds the report of a run that was not a shard",
         (stopped,): "was stopped early, by -x, Ctrl-C or an error of collection: run it again",
     }.items():
         assert main(["merge", *map(str, directories), "--rootdir", str(made.project.path)]) == 2
@@ -312,7 +312,7 @@ def test_a_session_whose_agent_lies_in_the_root_directory_is_merged(tmp_path: Pa
     made = SessionProject.at(tmp_path, {"description": "x", "agent": "python:agents_at_root:run"})
     made.project.write("agents_at_root.py", "async def run(task, toolbox):\n    return task\n")
     run = made.run("--mcpeval-shard", "--mcpeval-report=shard")
-    assert "called nothing, so nothing was tried" in run.out
+    assert "made no call, so nothing was tried" in run.out
     merged = merge(made.project, run.path / "shard")
     assert (merged.status, merged.err) == (1, "")
     assert "merged 1 shard with 2 cases" in merged.out

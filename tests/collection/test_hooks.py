@@ -197,7 +197,7 @@ def test_a_node_id_stands_for_one_case(project: Project, run: RunPytest) -> None
     )
     result = run("--keep-duplicates", *["datasets/a.yaml", "test_p.py"] * 2)
     result.assert_outcomes(errors=2)
-    ending = "is the node id of 2 cases: give each an id of its own"
+    ending = "is the node id of 2 cases: give each a different id"
     result.stdout.fnmatch_lines([f"datasets/a.yaml::one {ending}", f"test_p.py::test_p {ending}"])
 
 
@@ -225,4 +225,4 @@ def test_a_hook_that_returns_no_list(project: Project, run: RunPytest, hook: str
     project.write("conftest.py", f"def pytest_mcpeval_{hook}(): return 3")
     result = run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: a pytest_mcpeval_ hook returned something else than a list"])
+    result.stderr.fnmatch_lines(["ERROR: a pytest_mcpeval_ hook did not return a list"])

@@ -124,7 +124,7 @@ def test_a_table_and_a_metric_that_cannot_be_shown(tmp_path: Path) -> None:
     )
     sample = done.report()["suites"]["datasets/no_sample.yaml"]["cases"][0]
     assert (sample["outcome"], done.line_with("ERROR", "no_sample.yaml::failed") != "") == ("error", True)
-    assert done.line_with("what the kind measured is no JSON: Object of type object is not JSON")
+    assert done.line_with("what the kind measured is not JSON: Object of type object is not JSON")
 
 
 def test_a_hook_that_raises_says_so(tmp_path: Path) -> None:

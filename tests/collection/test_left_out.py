@@ -52,9 +52,10 @@ def test_files_that_a_project_file_names_and_pytest_never_collected(project: Pro
             "mcpeval_datasets",
             "data/build/a.json": f"mcpeval.yaml:4: it lies below data/build/, {NORECURSE} data/build to the "
             "ini key mcpeval_datasets",
-            "data/gone.yaml": "mcpeval.yaml:4: it is a link to nowhere.yaml, which is not there. Mend the "
+            "data/gone.yaml": "mcpeval.yaml:4: it is a link to nowhere.yaml, which does not exist. "
+            "Correct the "
             "link, or remove it",
-            "ignored/a.json": "mcpeval.yaml:6: a conftest.py or a plugin has pytest leave out "
+            "ignored/a.json": "mcpeval.yaml:6: a conftest.py or a plugin makes pytest leave out "
             "ignored/a.json. Remove one of the two",
             "env/a.json": "mcpeval.yaml:8: it lies below env/, a virtual environment, which pytest leaves "
             "out. Move it",
@@ -108,7 +109,7 @@ def test_a_pattern_without_a_name_must_pick_something(project: Project, run: Run
     suite_in(project, "evals/a.yaml")
     project.write("evals/mcpeval.yaml", "scenario:\n- files: '*.yaml'\n  gates: {pass_rate: 1}\n")
     assert reasons(run().outlines) == {
-        "evals/a.yaml": "evals/mcpeval.yaml:2: its name says nothing of a data file, and no pattern has a "
+        "evals/a.yaml": "evals/mcpeval.yaml:2: its name is not that of a data file, and no pattern has a "
         "name in it. Write a pattern with a name, such as a.yaml"
     }
     suite_in(project, "evals/b.eval.yaml")
@@ -178,7 +179,7 @@ def test_what_looks_like_data_is_told_in_one_line(project: Project, run: RunPyte
         "left out, though it looks like data: Datasets/ (1 file: the dataset directory is called datasets), "
         f"datasets/.old/ (2 files: pytest's norecursedirs), datasets/b.ymal ({suffix}), "
         f"datasets/build/ (1 file: pytest's norecursedirs), datasets/c.jsonc ({suffix}), "
-        "datasets/gone.yaml (a link that leads nowhere)"
+        "datasets/gone.yaml (a broken link)"
     )
     in_workers = project.run("-n2", columns=160)
     for lines in (run().outlines, in_workers.lines):

@@ -334,11 +334,11 @@ def test_a_fixture_that_does_not_exist(project: Project, run: RunPytest) -> None
     project.suite("a.yaml", case("one", fixtures=["nobody"]), case("two", fixtures=["tmp_pat"]))
     result = run()
     result.assert_outcomes(errors=2)
-    words = "fixture 'tmp_pat' not found (did you mean \"tmp_path\"?); pytest --fixtures lists what there is"
+    words = "fixture 'tmp_pat' not found (did you mean \"tmp_path\"?); pytest --fixtures lists all fixtures"
     result.stdout.fnmatch_lines(
         [
             "*ERROR at setup of one*",
-            "datasets/a.yaml:*: fixture 'nobody' not found; pytest --fixtures lists what there is",
+            "datasets/a.yaml:*: fixture 'nobody' not found; pytest --fixtures lists all fixtures",
             f"datasets/a.yaml:*: {words}",
             "ERROR datasets/a.yaml::one - datasets/a.yaml:*: fixture 'nobody' not found*",
         ]

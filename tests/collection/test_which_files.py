@@ -404,7 +404,7 @@ def test_a_file_named_to_be_run_that_has_no_cases_is_an_error(project: Project) 
         path = project.path / f"checks/deep/{name}.json"
         project.write("checks/mcpeval.yaml", f"security:\n- gates: {{}}\n  files: [./deep//{name}.json]\n")
         (problem,) = problems_of(runtime_at(project.path), path)
-        assert problem.startswith(f"checks/deep/{name}.json:1: is named to be run, and has no cases: ")
+        assert problem.startswith(f"checks/deep/{name}.json:1: is named in `files`, but has no cases: ")
         assert problem.endswith("take it out of `files` at checks/mcpeval.yaml:3")
         for others in ("deep", "deep/*.json", "**"):
             project.write("checks/mcpeval.yaml", f'security:\n- files: "{others}"\n')

@@ -345,7 +345,7 @@ def test_two_suites_that_name_one_file_are_refused(sentinel: Project) -> None:
 
 
 OTHER_FILES = {
-    "is no baseline": ("tools.json", '{"version": "v1", "tools": []}'),
+    "is not a baseline": ("tools.json", '{"version": "v1", "tools": []}'),
     "cannot be read as a baseline": ("notes.json", "<<<<<<< ours\n"),
     "is a baseline of a security suite": ("other.json", '{"kind": "baseline", "of": "security"}'),
 }

@@ -316,16 +316,18 @@ def test_findings_beyond_those_that_were_committed_are_new() -> None:
     slow, slower = finding(1, "tiny", "slow"), finding(2, "tiny", "slower")
     assert judged([slow], [slow]).verdict == "passed"
     # A critic words things anew: one of a place is one of that place.
-    assert judged([slower], [slow]).message == "0 findings that the baseline has not"
+    assert judged([slower], [slow]).message == "0 findings that are not in the baseline"
     new = judged([slower, slow], [slow])
     assert (new.verdict, new.value, new.baseline, new.limit) == ("failed", 1, 0, 0)
     shown = "F2 [Major] tiny: slower (S1-001, S1-002, S1-003, S1-004, S1-005)"
-    assert new.message == f"1 findings that the baseline has not: {shown}"
+    assert new.message == f"1 findings that are not in the baseline: {shown}"
     # Once committed, a finding answers for one and no more.
     assert judged([slow, slow], [slow]).verdict == "failed"
     for other in (finding(3, "other", "slow"), finding(3, "tiny", "slow", "Critical")):
         assert judged([other], [slow]).verdict == "failed"
-    assert judged([], [slow]).message == "0 findings that the baseline has not (1 of the baseline are gone)"
+    assert (
+        judged([], [slow]).message == "0 findings that are not in the baseline (1 of the baseline are gone)"
+    )
 
 
 def test_headings_that_could_not_be_read_leave_a_gate_open_if_they_could_fail_it() -> None:

@@ -228,10 +228,7 @@ def test_a_wrong_case_that_no_gate_looks_at_is_for_information(
     found = judged(run_of(kind, a="passed", b=missed))
     assert found.suites[0].for_information == known
     assert (found.verdict == "passed") is bool(known)
-    note = (
-        "s.yaml: no gate looks at 1 wrong case (MISSED of mine): shown for information, and no part of the "
-        "verdict"
-    )
+    note = "s.yaml: no gate looks at 1 wrong case (MISSED of mine): shown for information only"
     assert found.notes == ["wrote s.yaml", *([note] if known else [])]
     if known:
         assert found.reason == "1 gate passed, 1 case passed, 1 wrong case that no gate looks at"
@@ -298,7 +295,7 @@ def test_what_a_missing_case_is_counted_with() -> None:
 
     kind = Counted()
     judged(run_of(kind, a="passed"))
-    message = "the case was to run and did not come back"
+    message = "the case was selected but has no result"
     traits = {"group": "b"}
     expected = Sample("s.yaml", "recorded", "b", "error", (), message, "", traits, {"relevant": 1})
     assert kind.seen["missing"] == expected
@@ -340,7 +337,7 @@ def test_what_a_kind_raises_is_a_gate_in_error_and_spares_the_other_suites(metho
     (gate,) = [one for one in judged(*runs).gates if one.verdict == "error"]
     assert (gate.name, gate.message) == (
         "artifacts",
-        "what belongs to the whole run cannot be read or written: disk full in runs",
+        "files of the whole run cannot be read or written: disk full in runs",
     )
     broken.raises = {method: KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
@@ -535,14 +532,14 @@ def test_files_that_cannot_be_written_or_would_be_lost(tmp_path: Path) -> None:
     kind.path.write_text("[]")
     _, (gate,) = blessed(run_of(kind, a="passed", b="passed"), root=tmp_path)
     assert gate.message == (
-        "refused to write file.json: file.json exists and is no baseline, so it would be lost: name another "
-        "file with `baseline:`, or remove it"
+        "refused to write file.json: file.json exists and is not a baseline, so it would be lost: name "
+        "another file with `baseline:`, or remove it"
     )
     assert kind.path.read_text() == "[]"
     twice = [run_of(kind, key=key, a="passed", b="passed") for key in ("s", "t")]
     kind.path.unlink()
     _, (_, gate) = blessed(*twice, root=tmp_path)
-    assert gate.message.endswith("s and t name the same file file.json; give each a `baseline:` of its own")
+    assert gate.message.endswith("s and t name the same file file.json; give each its own `baseline:`")
 
 
 @pytest.mark.parametrize(

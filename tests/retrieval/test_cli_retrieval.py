@@ -64,7 +64,7 @@ def test_selftest_spoils_the_answers_of_a_search_of_ones_own(
 def test_selftest_takes_golden_files_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     GoldenProject.at(tmp_path)
     assert main(["selftest", str(tmp_path / "datasets/tools_v1.json"), "--rootdir", str(tmp_path)]) == 2
-    assert "is no golden set and no labelled corpus" in capsys.readouterr().err
+    assert "is neither a golden set nor a labelled corpus" in capsys.readouterr().err
     assert main(["selftest", str(tmp_path / "missing.json")]) == 2
 
 
@@ -82,7 +82,7 @@ def test_selftest_finds_the_files_of_directories(
         assert not found.err
     (tmp_path / "empty").mkdir()
     assert main(["selftest", "empty"]) == 2
-    assert "no golden set and no labelled corpus in empty" in capsys.readouterr().err
+    assert "no golden set or labelled corpus in empty" in capsys.readouterr().err
 
 
 def test_shuffling_lists_of_one_tool_proves_nothing() -> None:

@@ -45,7 +45,7 @@ def test_a_command_is_chosen_on_the_command_line(tmp_path: Path) -> None:
     )
     assert run.status == 1
     assert run.report()["suites"][GOLDEN]["metrics"]["recall_at"]["1"] == pytest.approx(11 / 12)
-    assert "the command exited with code 9, so that there is no answer" in run.out
+    assert "the command exited with code 9, so there is no answer" in run.out
     assert "out of memory" in run.out
 
 

@@ -178,7 +178,7 @@ def test_json_in_a_text_that_the_server_wraps(
     ("query", "reason", "message"),
     [
         ("fail", "protocol", "the tool reported an error: Error executing tool retrieve_tools: the index is"),
-        ("text", "answer", "the answer has no structured content and is no JSON"),
+        ("text", "answer", "the answer has no structured content and is not JSON"),
         ("other", "answer", 'the answer has nothing at $.tools; it is a mapping with "hint", "code"'),
     ],
 )
@@ -404,7 +404,7 @@ def test_nothing_listens(http: Http) -> None:
 def test_what_cannot_be_asked_is_an_error_of_the_set_up(http: Http) -> None:
     with pytest.raises(TargetStartError, match="needs the environment variable UNSET_HERE"):
         http("http://127.0.0.1:1/?q={query}", X_API_Key="${UNSET_HERE}").open()
-    with pytest.raises(TargetStartError, match="is no HTTP URL once its variables"):
+    with pytest.raises(TargetStartError, match="is not an HTTP URL after its variables"):
         http("${PROXY_KEY}/?q={query}").open()
 
 

@@ -98,7 +98,7 @@ def test_the_interview_asks_until_every_server_has_a_disposition(tmp_path: Path,
     made = project(tmp_path)
     left = typed("interview", ANSWERS[:8], "--name", "demo")
     assert left.returncode == 1
-    assert "the answers ended; start the command again to go on" in left.stderr
+    assert "the input ended; start the command again to continue" in left.stderr
     assert "there is no default" in left.stdout
     assert "name at least one" in left.stdout
     assert "2 resources: again | drafts/a.md" in left.stdout
@@ -255,7 +255,7 @@ def test_derived_scenarios_are_marked_and_can_be_left_out(tmp_path: Path, typed:
 def test_what_was_approved_runs(tmp_path: Path, typed: Typed) -> None:
     made = interviewed(tmp_path, typed)
     assert typed("scope", ["Echo a text", "", "approve"]).returncode == 0
-    with pytest.raises(DataFileError, match="nobody carries this scenario out"):
+    with pytest.raises(DataFileError, match="nothing carries this scenario out"):
         runtime_at(tmp_path).suite(tmp_path / FILE)
     content = yaml.safe_load((tmp_path / FILE).read_text())
     content["scenarios"][0]["steps"] = [ECHO]
@@ -281,7 +281,7 @@ def test_nothing_is_asked_when_the_file_cannot_be_written(tmp_path: Path, typed:
     made.write(FILE, "mine")
     done = typed("scope", ["Echo a text", "", "approve"])
     assert done.returncode == 1
-    assert "exists already, and is not overwritten" in done.stderr
+    assert "exists already and will not be overwritten" in done.stderr
     assert done.stdout == ""
     assert typed("scope", ["Echo a text", "", "approve"], "--out", "other.scenarios.yaml").returncode == 0
 

@@ -62,19 +62,19 @@ WALLCLOCK: dict[str, Any] = {"status": "aborted", "abort_reason": "wallclock"}
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (ended(), "called none of the servers it is meant for: git"),
-        (ended("Bash"), "called none of the servers it is meant for: git"),
-        (ended(f"?{ECHO}"), f"called none of the servers it is meant for: git; no server has {ECHO}"),
+        (ended(), "called none of its target servers: git"),
+        (ended("Bash"), "called none of its target servers: git"),
+        (ended(f"?{ECHO}"), f"called none of its target servers: git; no server has {ECHO}"),
         (ended(OTHER), "git; it called git__hub"),
-        (ended(f"!{ECHO}", f"!{ECHO}"), "git; the guard did not let 2 of its calls to them pass"),
-        (ended(f"!{OTHER}"), "called none of the servers it is meant for: git"),
-        (ended(f"!{ECHO}", OTHER), "of its calls to them pass; it called git__hub"),
-        (ended(f"!{ECHO}", **refused("failed")), "the guard did not let 1 of its calls to them pass"),
-        (ended(f"!{OTHER}", **refused("passed", OTHER)), "called none of the servers it is meant for: git"),
+        (ended(f"!{ECHO}", f"!{ECHO}"), "git; the guard blocked 2 of its calls to them"),
+        (ended(f"!{OTHER}"), "called none of its target servers: git"),
+        (ended(f"!{ECHO}", OTHER), "of its calls to them; it called git__hub"),
+        (ended(f"!{ECHO}", **refused("failed")), "the guard blocked 1 of its calls to them"),
+        (ended(f"!{OTHER}", **refused("passed", OTHER)), "called none of its target servers: git"),
         (ended(OTHER, expect="call_budget", **BUDGET), "git; it called git__hub"),
-        (ended(f"!{ECHO}", expect="safety_abort"), "the guard did not let 1 of its calls to them pass"),
+        (ended(f"!{ECHO}", expect="safety_abort"), "the guard blocked 1 of its calls to them"),
         # It had time, and did nothing with it.
-        (ended(expect="wallclock", **WALLCLOCK), "called none of the servers it is meant for: git"),
+        (ended(expect="wallclock", **WALLCLOCK), "called none of its target servers: git"),
     ],
 )
 def test_a_scenario_that_called_none_of_its_targets_fails(found: Ending, words: str) -> None:
@@ -119,7 +119,7 @@ def test_one_call_of_a_target_is_enough_and_so_is_what_the_file_expects(found: E
 )
 def test_a_scenario_without_targets_that_called_nothing_fails(found: Ending) -> None:
     assert [(check.name, check.message) for check in found.failed if check.name != "ending"] == [
-        ("calls", "called nothing, so nothing was tried")
+        ("calls", "made no call, so nothing was tried")
     ]
     assert not found.is_complete
 

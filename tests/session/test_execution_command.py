@@ -95,8 +95,8 @@ def test_what_a_program_reports_of_other_tools_is_recorded(tmp_path: Path) -> No
     (check,) = outcome.checks
     assert (check.name, check.status, check.details) == ("tool_log", "failed", {"lines": 7})
     for words in (
-        'line 4: "mcp__notes__get_note" was called past the guard: the transcript has no line of it',
-        'line 5: "mcp__elsewhere__get_note" was called past the guard',
+        'line 4: "mcp__notes__get_note" was called without the guard: the transcript has no line for it',
+        'line 5: "mcp__elsewhere__get_note" was called without the guard',
         "line 6: '__wallclock_abort__' is reserved",
         "line 9: ",
         "line 10: expected an object",

@@ -131,7 +131,7 @@ def test_a_call_that_must_be_refused(tmp_path: Path) -> None:
     with guarded(tmp_path, reading()) as found:
         outcome = carried_out(found, delete, {**LIST, "refused": True}, LIST)
     assert verdicts(outcome) == [(1, "refused", "passed"), (2, "refused", "failed")]
-    assert outcome.checks[1].message == "mcp__notes__list_notes was let pass, and must have been refused"
+    assert outcome.checks[1].message == "mcp__notes__list_notes passed, but the guard must refuse it"
     assert (outcome.status, outcome.call_count) == ("complete", 2)
 
 
@@ -225,7 +225,7 @@ def test_glue_that_hangs_is_left_behind_by_its_own_limit_and_by_the_wallclock(tm
         ({**JOIN, "use": "mcp__a__b"}, "is an MCP tool: write `call`"),
         ({**JOIN, "use": "__blocked__"}, "is reserved"),
         ({**JOIN, "refused": True}, "`refused` and `pages` belong to `call`"),
-        ({**GET, "refused": True, "capture": {"a": "$"}}, "has no answer to expect or capture anything of"),
+        ({**GET, "refused": True, "capture": {"a": "$"}}, "has no answer: remove `expect` and `capture`"),
         ({**GET, "pages": {"argument": "a"}}, "needs exactly one of `next` (a cursor) and `items`"),
         ({**GET, "pages": {"argument": "a", "next": "$", "items": "$"}}, "has both"),
         ({**GET, "pages": {"argument": "a", "next": "$.x", "step": 2}}, "`next` takes a cursor"),

@@ -103,8 +103,8 @@ def gone_on(tmp_path_factory: pytest.TempPathFactory) -> GoneOn:
 def test_only_the_same_scenarios_are_gone_on_with(gone_on: GoneOn, folder: str) -> None:
     words = f"has other scenarios or dispositions than the evaluation 'one-{folder}' began with"
     advices = (
-        "begin another one with --mcpeval-name, or this one anew",
-        "begin it anew with --mcpeval-restart",
+        "begin another one with --mcpeval-name, or start this one over",
+        "start it over with --mcpeval-restart",
     )
     for run, advice in zip((gone_on.complete, gone_on.unfinished), advices, strict=True):
         assert run.status == 1
@@ -179,7 +179,7 @@ def test_the_command_line_says_which_evaluations_are_gone_on_with(tmp_path: Path
     # Two that are unfinished, and nobody says which.
     left(tmp_path, "U-tiny", "U", "tiny", "executing")
     unclear = session_options(tmp_path, None, resume=True, restart=False)
-    with pytest.raises(ValueError, match=f"say which evaluation of {tiny} with --mcpeval-name"):
+    with pytest.raises(ValueError, match=f"name the evaluation of {tiny} with --mcpeval-name"):
         unclear.earlier_of(tiny)
     assert session_options(tmp_path, "U", resume=True, restart=False).earlier_of(tiny) == Earlier(
         "U-tiny", tiny, "U"

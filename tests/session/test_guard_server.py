@@ -58,7 +58,7 @@ def test_in_process_it_lists_and_calls_the_tools_of_servers(tmp_path: Path) -> N
                     ("mcp__notes__delete_note", "the tool changes something: its name has the word 'delete'"),
                     ("Bash", "expected a tool such as mcp__server__tool, found 'Bash'"),
                     ("mcp__nobody__x", "no attached server has the tool"),
-                    ("mcp__notes__frobnicate", "cannot be told to be read-only"),
+                    ("mcp__notes__frobnicate", "cannot be classified as read-only"),
                     ("mcp__notes__get_note", "the scenario is over (safety_abort)"),
                 ]:
                     refused = await client.call_tool(tool, {})
@@ -135,7 +135,7 @@ def test_a_client_in_typescript_cannot_make_a_real_server_write_outside_its_sand
     assert read["structuredContent"] == {"content": "kept"}
     assert (inside.read_text(), outside.exists()) == ("kept", False)
     assert [answer["isError"] for answer in (skipped, refused, late)] == [True] * 3
-    assert "is a place that is no test resource" in refused["content"][0]["text"]
+    assert "is a place that is not a test resource" in refused["content"][0]["text"]
     assert "the scenario is over (safety_abort)" in late["content"][0]["text"]
     assert not (tmp_path / "started").exists()
     assert [(line.tool, line.blocked_tool) for line in read_entries(tmp_path / "transcript.jsonl")] == [

@@ -110,7 +110,7 @@ def test_what_is_complete_is_not_overwritten(complete: SessionProject) -> None:
     report, transcript = done.report, done.transcript
     refused = complete.run()
     assert refused.status == 1
-    assert "is complete, and is not overwritten" in refused.out
+    assert "is complete and will not be overwritten" in refused.out
     shown = complete.run("--mcpeval-resume", "--mcpeval-report", "report")
     assert shown.status == 0
     assert shown.report()["suites"]["datasets/tiny.scenarios.yaml"]["metrics"]["findings"]["Minor"] == 1
@@ -163,7 +163,7 @@ def test_a_state_that_cannot_be_read_is_told_and_can_be_begun_anew(complete: Ses
 def test_options_that_make_no_sense(tmp_path: Path) -> None:
     run = SessionProject.at(tmp_path).project.run("datasets", "--mcpeval-resume")
     assert run.status == 4
-    words = "say which evaluation with --mcpeval-name (none in mcp-evals/ is unfinished)"
+    words = "name the evaluation with --mcpeval-name (none in mcp-evals/ is unfinished)"
     assert words in " ".join(run.err.split())
     with pytest.raises(ArgumentTypeError, match="expected a whole number from 1"):
         call_budget("0")

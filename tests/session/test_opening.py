@@ -52,9 +52,9 @@ def test_what_is_done(found: State | None, asked: SessionOptions, expected: Open
 
 
 def test_what_is_complete_is_not_overwritten_unasked() -> None:
-    with pytest.raises(TargetError, match="'one' is complete, and is not overwritten") as raised:
+    with pytest.raises(TargetError, match="'one' is complete and will not be overwritten") as raised:
         opening(state(status="complete"), options(), FILE)
-    assert "--mcpeval-resume, or begin anew with --mcpeval-restart, which keeps its files" in str(
+    assert "--mcpeval-resume, or start over with --mcpeval-restart, which keeps its files" in str(
         raised.value
     )
 
@@ -75,7 +75,7 @@ def test_the_evaluation_of_another_file_is_left_alone(asked: SessionOptions) -> 
 @pytest.mark.parametrize(
     ("name", "resume", "restart", "message"),
     [
-        (None, True, False, "say which evaluation with --mcpeval-name"),
+        (None, True, False, "name the evaluation with --mcpeval-name"),
         ("one", True, True, "expected one of them"),
         (None, True, True, "expected one of them"),
         ("../up", False, False, "name of an evaluation: expected a letter or digit"),

@@ -144,7 +144,7 @@ def test_reasons_say_what_was_found() -> None:
         "MCP disposition is 'sandboxed', and the call is outside the test resources: no argument names one"
     )
     assert decide(scope, "move_file", {"items": [{"to": "/etc"}]}).reason.endswith(
-        "`items[0].to` is a place that is no test resource"
+        "`items[0].to` is a place that is not a test resource"
     )
     assert decide(ServerScope("s", "read_only"), "get_or_create_issue", {}).reason == (
         "MCP disposition is 'read_only', and the tool changes something: its name has the word 'create'"

@@ -134,12 +134,24 @@ HELD = {"rule": {"type": "contains"}, "status": "passed", "message": "found"}
     ("execution", "calls", "words"),
     [
         ({"outcome": {"checks": [HELD]}}, 1, "No findings — behaved well in 1 call."),
-        ({"outcome": {}}, 2, "which is no praise — 1 of 2 calls brought an error or no answer."),
-        ({"status": "aborted", "abort_reason": "wallclock"}, 1, "no praise — S1: aborted (wallclock)."),
-        ({"status": "aborted", "abort_reason": "call_budget"}, 1, "no praise — S1: aborted (call_budget)."),
-        ({"status": "aborted", "outcome": {"error": "died"}}, 1, "no praise — S1: not carried out."),
-        ({"status": "running"}, 1, "no praise — S1: interrupted."),
-        ({"outcome": {"checks": [HELD, FAILED]}}, 1, "no praise — S1: failed (agent)."),
+        ({"outcome": {}}, 2, "but that does not count as praise — 1 of 2 calls got an error or no answer."),
+        (
+            {"status": "aborted", "abort_reason": "wallclock"},
+            1,
+            "does not count as praise — S1: aborted (wallclock).",
+        ),
+        (
+            {"status": "aborted", "abort_reason": "call_budget"},
+            1,
+            "does not count as praise — S1: aborted (call_budget).",
+        ),
+        (
+            {"status": "aborted", "outcome": {"error": "died"}},
+            1,
+            "does not count as praise — S1: not carried out.",
+        ),
+        ({"status": "running"}, 1, "does not count as praise — S1: interrupted."),
+        ({"outcome": {"checks": [HELD, FAILED]}}, 1, "does not count as praise — S1: failed (agent)."),
         ({"outcome": {}}, 0, "it was never called; S1: failed (targets_mcps)."),
         (
             {"status": "aborted", "abort_reason": "safety_abort"},
@@ -167,7 +179,7 @@ def test_a_scenario_that_was_aborted_as_expected_is_no_praise_either() -> None:
     scenario = {"id": "S1", "description": "x", "targets_mcps": ["github"], "expect_abort": "call_budget"}
     execution = {"scenario_id": "S1", "status": "aborted", "abort_reason": "call_budget", "started": "x"}
     text = markdown(report_of(state(scenarios=[scenario], execution=[execution]), ENTRIES[:1]))
-    assert "No findings, which is no praise — S1: aborted (call_budget)." in text
+    assert "No findings, but that does not count as praise — S1: aborted (call_budget)." in text
 
 
 def test_every_scenario_is_listed_with_its_end() -> None:
@@ -252,7 +264,7 @@ def test_skipped_servers_and_caveats() -> None:
         "- Manifest unreadable: silent",
         "- 1 heading of the critic could not be read as findings:",
         "  ### [MAJOR] nonsense",
-        "- the critic blames 'GitHub', and no attached server has this name: see Unattributed Findings",
+        "- the critic blames 'GitHub', but no attached server has this name: see Unattributed Findings",
         "- F3 cites S4-12: id not found in transcript",
         "- the tools of silent are not enumerable: it does not start",
         "no `## Summary`",

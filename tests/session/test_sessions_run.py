@@ -344,8 +344,8 @@ def test_abort_reasons_are_in_the_outcome(together: Run) -> None:
         "S5": "failed",
         "report": "passed",
     }
-    assert "aborted (call_budget): its call budget was exceeded" in together.out
-    assert "aborted (safety_abort): a call could not be shown to be within what is allowed" in together.out
+    assert "aborted (call_budget): it exceeded its call budget" in together.out
+    assert "aborted (safety_abort): a call was not certain to be allowed" in together.out
     assert "expected to be aborted (safety_abort), but was carried out" in together.out
     assert "S4-001 __blocked__" in together.out
     done = evaluation(together, "aborts")
@@ -377,15 +377,15 @@ def test_a_scenario_whose_agent_called_none_of_its_targets_fails(together: Run) 
         **{"S1": "failed", "S2": "failed", "S3": "failed", "S4": "failed"},
         **{"S5": "passed", "S6": "failed", "S7": "passed", "S8": "failed", "report": "passed"},
     }
-    told = "✗ targets_mcps: called none of the servers it is meant for: "
+    told = "✗ targets_mcps: called none of its target servers: "
     assert f"{told}tiny; it called other" in together.out
-    assert f"{told}reader; the guard did not let 1 of its calls to them pass" in together.out
+    assert f"{told}reader; the guard blocked 1 of its calls to them" in together.out
     assert f"{told}other; it called tiny" in together.out
     report = evaluation(together, "targets")
     assert "never called; S3: failed (targets_mcps)." in "\n".join(report.section("Per-MCP Findings"))
     # Where nobody called anything, nothing could be found.
     assert outcomes(together, session_in("idle")) == {"S1": "failed", "report": "passed"}
-    assert "✗ calls: called nothing, so nothing was tried" in together.out
+    assert "✗ calls: made no call, so nothing was tried" in together.out
     (gate,) = (one for one in together.report()["gates"] if one["suite"] == session_in("idle"))
     assert (gate["verdict"], gate["message"].partition(";")[0]) == (
         "error",
@@ -522,7 +522,7 @@ def test_gates_do_not_pass_over_findings_that_could_not_be_read(tmp_path: Path) 
 def test_new_findings_against_a_committed_baseline(together: Run) -> None:
     assert set(verdicts(together, session_in("reworded")).values()) == {"passed"}
     assert "failed" in verdicts(together, session_in("grown")).values()
-    assert "1 findings that the baseline has not: F2 [Major] tiny: another (S1-001)" in together.out
+    assert "1 findings that are not in the baseline: F2 [Major] tiny: another (S1-001)" in together.out
     assert "error" in verdicts(together, session_in("otherwise")).values()
     assert "made from other scenarios or dispositions" in together.out
 

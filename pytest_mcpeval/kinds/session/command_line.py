@@ -40,10 +40,10 @@ OPTIONS = (
         "name of the evaluation that session suites write to mcp-evals/ (default: date and time)",
         metavar="NAME",
     ),
-    Option("--mcpeval-resume", "go on with an unfinished evaluation of session suites"),
+    Option("--mcpeval-resume", "continue an unfinished evaluation of session suites"),
     Option(
         "--mcpeval-restart",
-        "begin an evaluation anew; the files of the old one are kept in a folder of their own",
+        "start an evaluation over; the old files are moved into a folder of their own",
     ),
     Option(
         "--mcpeval-call-budget",

@@ -17,9 +17,9 @@ CALLS = "calls"
 UNKNOWN_TOOL = "error:unknown_tool"
 
 _REASONS = {
-    "call_budget": "its call budget was exceeded",
+    "call_budget": "it exceeded its call budget",
     "wallclock": "the time of the whole session was over",
-    "safety_abort": "a call could not be shown to be within what is allowed",
+    "safety_abort": "a call was not certain to be allowed",
 }
 
 
@@ -146,14 +146,14 @@ def _targets_check(
     seen = {*called, *refused, *(tried if as_expected else ())}
     if not scenario.targets_mcps:
         used = sorted({*filter(None, seen), *(one.tool for one in own if one.is_call and not one.is_mcp)})
-        words = f"called {', '.join(used)}" if used else "called nothing, so nothing was tried"
+        words = f"called {', '.join(used)}" if used else "made no call, so nothing was tried"
         return Check({"type": CALLS}, "passed" if used else "failed", words)
     if hit := [name for name in scenario.targets_mcps if name in seen]:
         return Check(rule, "passed", f"called {', '.join(hit)}")
     blocked = sum(name in scenario.targets_mcps for name in tried)
     others = ", ".join(dict.fromkeys(filter(None, called)))
-    words = f"called none of the servers it is meant for: {', '.join(scenario.targets_mcps)}"
-    words += f"; the guard did not let {blocked} of its calls to them pass" if blocked else ""
+    words = f"called none of its target servers: {', '.join(scenario.targets_mcps)}"
+    words += f"; the guard blocked {blocked} of its calls to them" if blocked else ""
     words += f"; it called {others}" if others else ""
     words += f"; no server has {', '.join(dict.fromkeys(unknown))}" if unknown else ""
     return Check(rule, "failed", words)

@@ -47,7 +47,8 @@ def _require_all_over(run: EvaluationRun, state: State) -> None:
         over = {entry.scenario_id for entry in state.execution if entry.status != "running"}
         left = [planned.id for planned in run.suite.scenarios if planned.id not in over]
         raise TargetError(
-            f"{', '.join(left)} not carried out yet, and the critic reads whole evaluations: run the file "
+            f"{', '.join(left)} not carried out yet, but the critic needs a complete evaluation: run "
+            "the file "
             f"without -k, and with --mcpeval-resume --mcpeval-name {state.eval_name}"
         )
 

@@ -127,7 +127,7 @@ def _at_most(suite: str, severity: Severity, limit: int, findings: Sequence[Find
 def _new_findings(suite: str, findings: Sequence[Finding], committed: Sequence[Finding]) -> GateResult:
     new = new_findings(findings, committed)
     gone = new_findings(committed, findings)
-    words = f"{len(new)} findings that the baseline has not{_listed(new)}"
+    words = f"{len(new)} findings that are not in the baseline{_listed(new)}"
     words += f" ({len(gone)} of the baseline are gone)" if gone else ""
     return GateResult(suite, NEW_FINDINGS, "failed" if new else "passed", words, float(len(new)), 0.0, 0.0)
 

@@ -203,7 +203,9 @@ class Guard:
         """
         name = written_name(tool)
         if is_reserved(name):
-            raise ValueError(f"{name!r} is reserved: names such as __name__ stand for what is no call")
+            raise ValueError(
+                f"{name!r} is reserved: names such as __name__ stand for lines that are not calls"
+            )
         entry = self.transcript.append(
             scenario_id,
             ts=self.now(),

@@ -15,7 +15,7 @@ DISPOSITIONS: tuple[Disposition, ...] = get_args(Disposition)
 _PIECE = re.compile(r'\s*"([^"]*)"\s*(?:,|$)|([^,]*)(?:,|$)')
 
 CHOICES = """\
-  read_only  only tools that change nothing are called; what cannot be told ends the scenario
+  read_only  only tools that change nothing are called; a tool that cannot be classified ends the scenario
   sandboxed  tools may change things, but only the test resources that you name
   skip       this server is never called
 """

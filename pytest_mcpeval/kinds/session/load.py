@@ -106,7 +106,7 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
         for name in attached:
             if name not in self.settings.dispositions:
                 message = (
-                    f"the server {shown(name)} has no disposition: say read_only, sandboxed or skip "
+                    f"the server {shown(name)} has no disposition: set read_only, sandboxed or skip "
                     "for it in `dispositions`, or leave it out of `servers`"
                 )
                 self.problem("dispositions", message=message)
@@ -120,7 +120,7 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
                 self.problem(*at, message=message + self.origin("dispositions"))
             if scope.test_resources and scope.disposition != "sandboxed":
                 message = (
-                    f"`test_resources` are for a sandboxed server, and {shown(name)} is {scope.disposition}"
+                    f"`test_resources` are for a sandboxed server, but {shown(name)} is {scope.disposition}"
                 )
                 self.problem(*at, "test_resources", message=message + self.origin("dispositions"))
         for index, name in enumerate(self.settings.servers or ()):
@@ -144,7 +144,7 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
     def _check_scenarios(self, models: list[ScenarioModel], attached: Mapping[str, Any]) -> None:
         if self.settings.approval is None:
             message = (
-                "the scenarios are not approved: read them, then say `approval: approve`, or "
+                "the scenarios are not approved: read them, then add `approval: approve`, or "
                 "`approval: user-only` to drop the derived ones"
             )
             self.problem("approval", message=message)
@@ -167,11 +167,11 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
             if problem:
                 self.problem(*self.at, index, "targets_mcps", number, message=f"targets_mcps: {problem}")
         if model.steps is not None and model.agent is not None:
-            message = "`steps` and `agent` both carry the scenario out: remove one of them"
+            message = "has both `steps` and `agent`: remove one of them"
             self.problem(*self.at, index, "agent", message=message)
         if model.steps is None and model.agent is None and self.settings.agent is None:
             message = (
-                "nobody carries this scenario out: say `steps:` or `agent:` here, or `agent:` for the whole "
+                "nothing carries this scenario out: add `steps:` or `agent:` here, or `agent:` for the whole "
                 "file or in its entry of mcpeval.yaml"
             )
             self.problem(*self.at, index, message=message)

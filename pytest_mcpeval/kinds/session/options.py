@@ -65,7 +65,7 @@ class SessionOptions:
         exact = [found for found in own if found.name == self.said]
         if len(exact or own) > 1:
             listed = ", ".join(found.name for found in own)
-            raise ValueError(f"say which evaluation of {file} with --mcpeval-name (unfinished are {listed})")
+            raise ValueError(f"name the evaluation of {file} with --mcpeval-name (unfinished are {listed})")
         return next(iter(exact or own), None)
 
     def run_name(self, files: Collection[str]) -> str:
@@ -80,7 +80,7 @@ class SessionOptions:
         if len(runs) == 1:
             return runs.pop()
         listed = ", ".join(found.name for found in self.earlier)
-        raise ValueError(f"say which evaluation with --mcpeval-name (unfinished are {listed})")
+        raise ValueError(f"name the evaluation with --mcpeval-name (unfinished are {listed})")
 
 
 def session_options(
@@ -148,7 +148,7 @@ def only_unfinished(root: Path, option: str) -> str:
 
 def _which(option: str, found: Sequence[str]) -> str:
     listed = f"unfinished are {', '.join(found)}" if found else f"none in {EVALUATIONS}/ is unfinished"
-    return f"say which evaluation with {option} ({listed})"
+    return f"name the evaluation with {option} ({listed})"
 
 
 def unfinished(root: Path) -> list[str]:

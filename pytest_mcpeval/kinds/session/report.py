@@ -94,9 +94,9 @@ class Report:
             return f"{NO_FINDINGS} — it was never called{''.join(f'; {words}' for words in reserves)}."
         calls = f"{len(own)} {'call' if len(own) == 1 else 'calls'}"
         if failed := sum(entry.failed or not entry.was_answered for entry in own):
-            reserves.append(f"{failed} of {calls} brought an error or no answer")
+            reserves.append(f"{failed} of {calls} got an error or no answer")
         if reserves:
-            return f"{NO_FINDINGS}, which is no praise — {'; '.join(reserves)}."
+            return f"{NO_FINDINGS}, but that does not count as praise — {'; '.join(reserves)}."
         return f"{NO_FINDINGS} — behaved well in {calls}."
 
     def scenario_rows(self) -> Iterator[tuple[str, ...]]:
@@ -197,7 +197,7 @@ def _caveats(state: State) -> Iterator[Caveat]:
         yield Caveat(f"{words} of the critic could not be read as findings:", "\n\n".join(dropped))
     for name in state.unmapped_mcp_names:
         yield Caveat(
-            f"the critic blames '{name}', and no attached server has this name: see Unattributed Findings"
+            f"the critic blames '{name}', but no attached server has this name: see Unattributed Findings"
         )
     for citation in state.dangling_citations:
         cited = f" cites {citation.cited_id}" if citation.cited_id else ""

@@ -59,8 +59,9 @@ def opening(state: State | None, options: SessionOptions, scenarios_file: str) -
         if options.resume:
             return "read"
         raise TargetError(
-            f"the evaluation {state.eval_name!r} is complete, and is not overwritten: give this one another "
-            "name with --mcpeval-name, show its results again with --mcpeval-resume, or begin anew with "
+            f"the evaluation {state.eval_name!r} is complete and will not be overwritten: give this one "
+            "another "
+            "name with --mcpeval-name, show its results again with --mcpeval-resume, or start over with "
             "--mcpeval-restart, which keeps its files"
         )
     if options.resume:
@@ -69,7 +70,7 @@ def opening(state: State | None, options: SessionOptions, scenarios_file: str) -
         return "begin"
     raise TargetError(
         f"the evaluation {state.eval_name!r} is unfinished, its status is {state.status!r}: go on with "
-        f"--mcpeval-resume --mcpeval-name {state.eval_name}, or begin anew with --mcpeval-restart instead"
+        f"--mcpeval-resume --mcpeval-name {state.eval_name}, or start over with --mcpeval-restart instead"
     )
 
 
@@ -256,8 +257,8 @@ class EvaluationRun:
 
 def _way_out(state: State) -> str:
     if state.status == "complete":
-        return "begin another one with --mcpeval-name, or this one anew with --mcpeval-restart"
-    return "begin it anew with --mcpeval-restart"
+        return "begin another one with --mcpeval-name, or start this one over with --mcpeval-restart"
+    return "start it over with --mcpeval-restart"
 
 
 def _is_over(state: State, scenario: str) -> bool:

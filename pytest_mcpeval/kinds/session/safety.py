@@ -37,7 +37,7 @@ def decide(scope: ServerScope, name: str, arguments: Mapping[str, Any], tool: To
     if scope.disposition == "read_only":
         if found.effect == "mutating":
             return Decision("block", f"{prefix} the tool changes something: {found.reason}")
-        return Decision("abort", f"{prefix} the tool cannot be told to be read-only: {found.reason}")
+        return Decision("abort", f"{prefix} the tool cannot be classified as read-only: {found.reason}")
     within = match_resources(arguments, scope.test_resources)
     if within.inside:
         return Decision("permit", within.reason)

@@ -51,7 +51,7 @@ def match_resources(arguments: Any, resources: Sequence[str]) -> Match:
         elif label := _contradicted(path, resources):
             return Match(False, f"`{path}` is not the test resource of `{label}`")
         elif is_place(path, text) and not (contained and is_relative(text)):
-            return Match(False, f"`{path}` is a place that is no test resource")
+            return Match(False, f"`{path}` is a place that is not a test resource")
     return Match(True, f"`{named}` is a test resource") if named else Match(False, "no argument names one")
 
 

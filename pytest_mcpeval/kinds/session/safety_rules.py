@@ -175,7 +175,7 @@ def classify_name(name: str) -> Classification:
     if changing := next((word for word in words if word in CHANGING), None):
         return Classification("mutating", f"its name has the word '{changing}'")
     if words[0] not in READING:
-        return Classification("undecided", "its name begins with no verb of reading")
+        return Classification("undecided", "its name does not begin with a reading verb")
     if hidden := next((word for word in _finer_words(name) if word in CHANGING), None):
         return Classification("undecided", f"its name may have the word '{hidden}'")
     return Classification("read", f"its name begins with '{words[0]}'")

@@ -24,7 +24,7 @@ BUDGETS = frozenset({"call_budget", "wallclock_budget"})
 
 def _spoken(text: str) -> str:
     if not text.strip():
-        raise ValueError("is blank, so nobody knows what to do")
+        raise ValueError("is blank: describe the task")
     return text.strip()
 
 
@@ -95,7 +95,7 @@ class ScenarioModel(IntakeModel):
         default=None, description="S1, S2, …; default: by its place in the list"
     )
     source: Literal["user", "derived"] = "user"
-    note: str = Field(default="", description="why it was derived, and from how weak a signal")
+    note: str = Field(default="", description="the signal from which it was derived")
     steps: Annotated[list[StepModel], Field(min_length=1)] | None = Field(
         default=None, description="the calls that carry it out"
     )
@@ -136,7 +136,7 @@ class SessionSettings(FileModel):
     )
     critic: CriticSetting = Field(
         default=CriticModel(),
-        description="who looks for friction in the transcript",
+        description="what looks for friction in the transcript",
         json_schema_extra={"default": "embedded"},
     )
     call_budget: CallBudget = Field(

@@ -165,7 +165,7 @@ class StateFile:
         """
         document = load(path)
         if not isinstance(document.data, dict) or "status" not in document.data:
-            message = "is no state of an evaluation: `status` is missing. Name another evaluation with "
+            message = "is not the state of an evaluation: `status` is missing. Name another evaluation with "
             raise DataFileError([Problem(path, 1, f"{message}--mcpeval-name, or remove the folder")])
         state: State = validate(State, document)
         return cls(path, state)

@@ -297,7 +297,7 @@ class Toolbox:
         if tool.startswith(MCP_PREFIX):
             raise ValueError(f"{tool[:80]!r} is an MCP tool: call it")
         if not justification.strip():
-            raise ValueError("a use of something that is no MCP tool needs a justification")
+            raise ValueError("using something other than an MCP tool needs a justification")
         use, arguments = RecordedUse(), arguments or {}
         if self._guard.is_housekeeping(tool, arguments):
             yield use
@@ -330,7 +330,7 @@ class Toolbox:
             return
         with self._guard.transcript.locked():
             if self._closed:
-                raise CallRefused("the scenario is over: no more uses are reported")
+                raise CallRefused("the scenario is over: no more uses are recorded")
             entry_id = self._guard.write_call(
                 self.scenario_id, tool, arguments, is_mcp=False, justification=justification
             )

@@ -132,7 +132,7 @@ def of_file(directory: Path) -> str:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no UTF-8: {error}") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from None
+        raise ValueError(f"{path} is not JSON: {error}") from None
     try:
         return text(report, directory)
     except (KeyError, TypeError, AttributeError, IndexError) as error:

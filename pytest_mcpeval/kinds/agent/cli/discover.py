@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     from pytest_mcpeval.text.visible import visible
 
     if not options.root.is_dir():
-        print(f"{options.prog}: {options.root} is no directory", file=sys.stderr)
+        print(f"{options.prog}: {options.root} is not a directory", file=sys.stderr)
         return 1
     paths = list(manifests(options.root.absolute()))
     if not paths:

@@ -1,4 +1,4 @@
-"""``pytest-mcpeval snapshot``: freeze the tools of live servers as a corpus, or say how they have changed."""
+"""``pytest-mcpeval snapshot``: save the tools of live servers as a corpus, or say how they have changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Declare the command and its arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "snapshot", help="freeze the tools of live servers as a corpus", description=DESCRIPTION
+        "snapshot", help="save the tools of live servers as a corpus", description=DESCRIPTION
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these servers")
     parser.add_argument("--servers", metavar="FILE", default=".mcp.json", help="default: .mcp.json")
@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     target.add_argument(
         "--check",
         metavar="FILE",
-        help="compare with this corpus; drift ends with exit code 1, what cannot be compared with 3",
+        help="compare with this corpus; exit code 1 if tools changed, 3 if it could not compare",
     )
     return parser
 
@@ -100,7 +100,7 @@ def _problems(rows: Sequence[Row]) -> list[str]:
 
     from pytest_mcpeval.kinds.retrieval.schema import ToolModel
 
-    found = [] if rows else ["the servers have no tools, and a corpus has one at least"]
+    found = [] if rows else ["the servers have no tools, but a corpus needs at least one"]
     seen: set[str] = set()
     for row in rows:
         if row["tool_id"] in seen:

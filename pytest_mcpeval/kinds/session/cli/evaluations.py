@@ -52,7 +52,7 @@ def guarded(options: argparse.Namespace, work: Callable[[], int]) -> int:
     except (CallError, DataFileError, ServerConfigError, ServerStartError, TargetError, ValueError) as error:
         return failed(f"{options.prog}: {error}")
     except (EOFError, KeyboardInterrupt):
-        return failed(f"\n{options.prog}: the answers ended; start the command again to go on")
+        return failed(f"\n{options.prog}: the input ended; start the command again to continue")
 
 
 def failed(message: str) -> int:

@@ -56,7 +56,7 @@ def _run(path: Path, options: argparse.Namespace, context: RunContext) -> int:
         print(context.described(error) if isinstance(error, DataFileError) else error, file=sys.stderr)
         return 1
     if not isinstance(suite, SessionSuite):
-        print(f"{options.prog}: {options.file} is no session file", file=sys.stderr)
+        print(f"{options.prog}: {options.file} is not a session file", file=sys.stderr)
         return 2
     known = [one.id for one in suite.scenarios]
     scenario = options.scenario or known[0]

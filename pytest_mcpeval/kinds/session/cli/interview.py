@@ -26,7 +26,7 @@ mcp-evals/mcp-eval-NAME/state.json; `pytest-mcpeval scope` goes on from there.
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Declare the command and its arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "interview", help="ask what may be done to each attached server", description=DESCRIPTION
+        "interview", help="ask what may be done with each attached server", description=DESCRIPTION
     )
     evaluations.add_arguments(parser)
     return parser

@@ -27,7 +27,7 @@ the list until it is approved with the word `approve` or `user-only`. Then write
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Declare the command and its arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "scope", help="gather the scenarios of an evaluation and have them approved", description=DESCRIPTION
+        "scope", help="collect the scenarios of an evaluation and ask for approval", description=DESCRIPTION
     )
     evaluations.add_arguments(parser)
     parser.add_argument(
@@ -103,7 +103,7 @@ def _approved(options: argparse.Namespace, context: RunContext, file: StateFile,
 
 def _require_new(out: Path) -> None:
     if out.exists():
-        raise ValueError(f"{out} exists already, and is not overwritten: name another file with --out")
+        raise ValueError(f"{out} exists already and will not be overwritten: name another file with --out")
 
 
 def _own_scenarios(options: argparse.Namespace, file: StateFile) -> list[Proposal]:

@@ -283,7 +283,7 @@ def _reshaped(material: Material) -> Iterator[Draft]:
         yield Draft(
             severity,
             "cross_mcp" if is_cross else "parameter_inference",
-            f"{names} of `{taken}` had to be made from the results of `{given}`",
+            f"{names} of `{taken}` had to be derived from the results of `{given}`",
             CROSS_MCP if is_cross else second,
             tuple(dict.fromkeys(one for pair in seen for one in pair[:2])),
             f"Let `{given}` return values in the form in which `{taken}` takes them.",

@@ -29,9 +29,7 @@ class CriticModel(FileModel):
     model: Text | None = Field(
         default=None, description="a language model, such as openai:gpt-5 (extra `model`)"
     )
-    file: Annotated[FilePath | None, RelativePath()] = Field(
-        default=None, description="a file that is there already"
-    )
+    file: Annotated[FilePath | None, RelativePath()] = Field(default=None, description="an existing file")
     timeout: Seconds = Field(default=600.0, description="seconds the critic may take")
     directory: Annotated[FilePath, RelativePath()] = Field(
         default=".",

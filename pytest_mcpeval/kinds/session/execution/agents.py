@@ -84,7 +84,7 @@ def _run_function(target: PythonTarget | FixtureTarget, task: str, toolbox: Tool
         if isinstance(error.__cause__, INCIDENTS):
             raise TargetError(str(error.__cause__)) from error
         late = error.reason == "timeout"
-        message = "had not come to its end when the time of the session was over" if late else error.message
+        message = "had not ended when the time of the session was over" if late else error.message
         return after_failure(toolbox, error.reason, message, late=late)
     finally:
         target.close()

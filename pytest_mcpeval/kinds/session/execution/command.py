@@ -166,7 +166,7 @@ def report_log(path: Path, toolbox: Toolbox) -> Check | None:
             problems.append(f"line {number}: {redacted_text(str(error))}")
     if not problems:
         return None
-    message = f"the agent's log of tools has lines that are no reports: {'; '.join(problems[:5])}"
+    message = f"the agent's log of tools has malformed lines: {'; '.join(problems[:5])}"
     return Check({"type": "tool_log"}, "failed", message, {"lines": len(problems)})
 
 
@@ -191,7 +191,7 @@ def _report(data: Any, toolbox: Toolbox, reported: Counter[str]) -> None:
         name = inner if inner.startswith(MCP_PREFIX) else tool
         reported[name] += 1
         if reported[name] > toolbox.lines_of(name):
-            raise ValueError(f"{shown(tool)} was called past the guard: the transcript has no line of it")
+            raise ValueError(f"{shown(tool)} was called without the guard: the transcript has no line for it")
         return
     if not isinstance(arguments, Mapping):
         raise ValueError(f"expected an object under `arguments`, found {shown(arguments)}")

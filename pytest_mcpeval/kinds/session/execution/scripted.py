@@ -93,7 +93,7 @@ def _run(number: int, step: Step, script: _Script) -> None:
         rule = {"type": "answered", "tool": step.tool}
         script.add(number, [Check(rule, "failed", error.message, {"reason": error.reason})])
         script.add(number, _inconclusive(step, NO_ANSWER))
-        raise _Stop(f"not reached: step {number} brought no answer") from None
+        raise _Stop(f"not reached: step {number} got no answer") from None
 
 
 def _called(step: Step, arguments: Mapping[str, Any], script: _Script) -> Response:
@@ -133,7 +133,7 @@ def _used(python: str, step: Step, arguments: Mapping[str, Any], script: _Script
 
 def _judge(number: int, step: Step, response: Response, script: _Script, *, captures: bool = True) -> None:
     if step.written.refused:
-        message = f"{step.tool} was let pass, and must have been refused"
+        message = f"{step.tool} passed, but the guard must refuse it"
         script.add(number, [Check({"type": "refused", "tool": step.tool}, "failed", message)])
     missing: dict[str, LookupError] = {}
     for name, path in (step.written.capture if captures else {}).items():

@@ -32,11 +32,13 @@ Rule = dict[str, Any]
 class PagesModel(FileModel):
     """The same call again for page after page: by a cursor in each answer, or by counting."""
 
-    argument: Text = Field(description="the argument that says which page: a cursor, an offset, a number")
-    next: PathText | None = Field(None, description="JSONPath of the next cursor; without a match, the end")
-    items: PathText | None = Field(None, description="JSONPath of the items; a page without any is the end")
+    argument: Text = Field(description="the argument that selects the page: a cursor, an offset, a number")
+    next: PathText | None = Field(None, description="JSONPath of the next cursor; the last page has none")
+    items: PathText | None = Field(
+        None, description="JSONPath of the items; the first page without items is the last"
+    )
     start: int = Field(1, description="with `items`: the first page")
-    step: Annotated[int, Field(ge=1)] = Field(1, description="with `items`: from page to page")
+    step: Annotated[int, Field(ge=1)] = Field(1, description="with `items`: the step between page numbers")
     at_least: Annotated[int, Field(ge=1)] = Field(1, description="pages there must be")
     at_most: Annotated[int, Field(ge=1, le=MOST_CALLS)] = Field(10, description="pages that are asked for")
 
@@ -64,7 +66,7 @@ class StepModel(FileModel):
         {}, description="name → JSONPath, for ${name} in later steps"
     )
     expect: list[Rule] = Field([], description="checks of the answer, as in scenario files")
-    refused: bool = Field(False, description="the guard must not let this call pass")
+    refused: bool = Field(False, description="the guard must refuse this call")
     pages: PagesModel | None = None
     timeout: Seconds = 60.0
 
@@ -80,14 +82,14 @@ class StepModel(FileModel):
         elif self.python or self.justification:
             raise ValueError("`python` and `justification` belong to `use`, and this is a `call`")
         if self.refused and (self.expect or self.capture or self.pages):
-            raise ValueError("a call that must be refused has no answer to expect or capture anything of")
+            raise ValueError("a call that must be refused has no answer: remove `expect` and `capture`")
         return self
 
     def _require_use(self, use: str) -> None:
         if use.startswith(MCP_PREFIX):
             raise ValueError(f"{shown(use)} is an MCP tool: write `call`")
         if is_reserved(use):
-            raise ValueError(f"{shown(use)} is reserved: such names stand for what is no call")
+            raise ValueError(f"{shown(use)} is reserved: such names stand for lines that are not calls")
         missing = [name for name in ("python", "justification") if getattr(self, name) is None]
         if missing:
             raise ValueError(f"`use` lacks `{missing[0]}`")
@@ -101,10 +103,12 @@ class AgentModel(FileModel):
     python: FunctionPath | None = Field(None, description="async function of the task and a toolbox")
     fixture: FixtureName | None = Field(None, description="fixture whose value is such a function")
     command: Command | None = Field(
-        None, description="agent program; {task} and {mcp_config} are filled in, else the task is its input"
+        None,
+        description="agent program; {task} and {mcp_config} are filled in; without {task}, it "
+        "reads the task from standard input",
     )
     model: Text | None = Field(None, description="a language model, such as openai:gpt-5 (extra `model`)")
-    instructions: str = Field("", description="with `model`: what the model is told before the task")
+    instructions: str = Field("", description="with `model`: instructions for the model before the task")
     env: Environment = Field({}, description="environment of a `command`; ${VAR} is filled in")
     directory: Annotated[FilePath, RelativePath()] = Field(
         ".", description="where `python:` imports from and `command:` starts; default: that of this file"
