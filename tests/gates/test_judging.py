@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval import (
+    Bars,
     Case,
     DataFileError,
     Document,
@@ -34,7 +35,7 @@ from pytest_mcpeval.core.baseline import (
     write_baseline,
 )
 from pytest_mcpeval.core.charts import Chart
-from pytest_mcpeval.core.judging import evaluate
+from pytest_mcpeval.core.judging import evaluate, unasked
 from pytest_mcpeval.core.judging_input import SessionState, SuiteRun
 from pytest_mcpeval.core.repeating import combined
 from pytest_mcpeval.core.sample import Outcome, samples_to_json
@@ -56,6 +57,7 @@ class Recorded(Kind[object]):
         self.seen: dict[str, Any] = {}
         self.decided_by = ["rate"]
         self.set_aside_by: list[str] = []
+        self.further: list[GateResult] = []
 
     def note(self, method: str, found: Any) -> None:
         self.seen[method] = found
@@ -96,8 +98,8 @@ class Recorded(Kind[object]):
     def gates(self, suite: Suite[object], samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
         self.note("gates", blessing)
         passed = sum(sample.outcome == "passed" for sample in samples) / max(1, len(samples))
-        off = GateResult(suite.key, "off", "not_set", "not set: `off: null`")
-        return [at_least(suite.key, "rate", passed, self.rate), off]
+        off = GateResult(suite.key, "off", "not_set", "not set: `off: null` in /r/mcpeval.yaml")
+        return [at_least(suite.key, "rate", passed, self.rate), off, *self.further]
 
     def cases_of_gate(self, suite: Suite[object], gate: str) -> frozenset[str] | None:
         return self.seen.get("cases_of_gate")
@@ -128,7 +130,7 @@ class Recorded(Kind[object]):
 
     def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
         self.note("charts", {key: outcomes(found) for key, found in samples.items()})
-        return []
+        return [Bars("shares", ())]
 
     def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
         self.note("comparison_tables", compared)
@@ -176,6 +178,8 @@ def test_a_suite_that_is_whole_is_judged_by_its_gates() -> None:
     found = judged(run_of(kind, a="passed", b="wrong"))
     assert (found.verdict, found.reason) == ("passed", "1 gate passed, 1 case passed, 1 case tolerated")
     assert verdicts(found) == {"rate": "passed", "off": "not_set"}
+    assert found.gates[1].message == "not set: `off: null` in mcpeval.yaml"
+    assert [chart.title for chart in found.charts] == ["shares"]
     (suite,) = found.suites
     assert outcomes(suite.samples) == "a:passed b:tolerated"
     assert (suite.metrics, suite.run, suite.compared) == ({"passed": 1}, {"count": 2}, {"fell": ["b"]})
@@ -213,17 +217,27 @@ def test_each_run_of_a_case_is_tolerated_as_the_case_is() -> None:
     assert [run.outcome for run in found.suites[0].samples[1].runs] == ["passed", "tolerated"]
     (row,) = found.tables[-1].rows
     assert row.cells == ("s.yaml", "2", "1 of 2", "50.0 %")
+    assert found.tables[-1].header == ("", "runs", "changed", "share")
 
 
 @pytest.mark.parametrize(
-    ("set_aside_by", "known"),
-    [(["rate"], ["b"]), (["off"], []), ([], [])],
+    ("decided_by", "set_aside_by", "known"),
+    [
+        ([], ["rate"], ["b"]),
+        # A gate that is not set looks at nothing; one in error would look at the case.
+        (["off"], ["rate"], ["b"]),
+        (["held"], ["rate"], []),
+        ([], ["off"], []),
+        ([], [], []),
+    ],
 )
 def test_a_wrong_case_that_no_gate_looks_at_is_for_information(
-    set_aside_by: list[str], known: list[str]
+    decided_by: list[str], set_aside_by: list[str], known: list[str]
 ) -> None:
     kind = Recorded()
-    kind.decided_by, kind.set_aside_by = [], set_aside_by
+    kind.decided_by, kind.set_aside_by = decided_by, set_aside_by
+    if "held" in decided_by:
+        kind.further = [GateResult("s.yaml", "held", "error", "no baseline yet")]
     missed = Sample("s.yaml", "recorded", "", "wrong", label="MISSED", traits={"detector": "mine"})
     found = judged(run_of(kind, a="passed", b=missed))
     assert found.suites[0].for_information == known
@@ -232,8 +246,9 @@ def test_a_wrong_case_that_no_gate_looks_at_is_for_information(
     assert found.notes == ["wrote s.yaml", *([note] if known else [])]
     if known:
         assert found.reason == "1 gate passed, 1 case passed, 1 wrong case that no gate looks at"
-    plain = judged(run_of(kind, a="passed", b="wrong"))
-    assert ("WRONG of recorded" in "".join(plain.notes)) is bool(known)
+    kind.rate = 0.1
+    both = judged(run_of(kind, a=missed, b="wrong"))
+    assert ("2 wrong cases (MISSED of mine, WRONG of recorded)" in "".join(both.notes)) is bool(known)
 
 
 PARTIAL = {
@@ -254,6 +269,16 @@ def test_of_a_partial_run_no_gate_is_evaluated(run: dict[str, Any], state: Sessi
     assert found.is_partial
 
 
+def test_nothing_is_shown_of_suites_without_samples() -> None:
+    kind = Recorded()
+    found = judged(run_of(kind, ""), run_of(kind, "a", key="t.yaml", a="passed"))
+    assert kind.seen["tables"] == kind.seen["charts"] == {"t.yaml": "a:passed"}
+    assert found.reason == "gates were not evaluated: 1 of 4 cases selected"
+    none = Recorded()
+    assert [table.title for table in judged(run_of(none, "")).tables] == ["Between runs"]
+    assert not {"tables", "charts"} & none.seen.keys()
+
+
 def test_a_shard_leaves_its_gates_to_merge() -> None:
     kind = Recorded()
     found = judged(run_of(kind, a="passed", b="wrong"), shard=True)
@@ -262,9 +287,11 @@ def test_a_shard_leaves_its_gates_to_merge() -> None:
         "not_evaluated",
         f"{reason}, 1 wrong case on which no gate decided",
     )
-    assert [gate.message for gate in found.gates] == [
-        "not evaluated: this run is a shard, and `pytest-mcpeval merge` decides"
-    ]
+    (gate,) = found.gates
+    assert (gate.verdict, gate.message) == (
+        "not_evaluated",
+        "not evaluated: this run is a shard, and `pytest-mcpeval merge` decides",
+    )
     partial = judged(run_of(kind, "a", a="passed"), shard=True)
     assert (partial.verdict, partial.reason) == ("not_evaluated", f"{reason}, 1 of 2 cases selected")
     assert judged(run_of(kind, a="passed", b="passed"), shard=True).verdict == "not_evaluated"
@@ -299,6 +326,8 @@ def test_what_a_missing_case_is_counted_with() -> None:
     traits = {"group": "b"}
     expected = Sample("s.yaml", "recorded", "b", "error", (), message, "", traits, {"relevant": 1})
     assert kind.seen["missing"] == expected
+    suite = suite_of("a")
+    assert unasked(kind, suite, suite.cases[0], "skipped", "not asked", "the server").cause == "the server"
 
 
 def test_a_gate_is_failed_by_what_is_missing_of_its_own_cases_only() -> None:
@@ -509,17 +538,46 @@ def test_what_is_wrong_with_one_suite_refuses_all_that_have_a_baseline(tmp_path:
 
 def test_a_baseline_is_written_and_keeps_what_people_wrote(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
-    path.write_text('{"kind": "baseline", "of": "recorded", "digest": "old", "tolerance": 3}')
+    path.write_text('{"kind": "baseline", "of": "recorded", "digest": "old", "tolerance": 3, "why": ""}')
     kind = Recorded(path=path)
     run = run_of(kind, a="passed", b="passed")
     # Cases without a baseline may be set aside.
     other = run_of(Recorded(), key="t.yaml", a="passed", b="skipped")
-    assert blessed(run, other, root=tmp_path) == (["blessed b.json (2 cases; tolerance kept)"], [])
+    assert blessed(run, other, root=tmp_path) == (["blessed b.json (2 cases; tolerance, why kept)"], [])
     assert kind.seen["gates"] is True
     found = json.loads(path.read_text())
     assert (found["digest"], found["tolerance"], found["version"], found["suite"]) == ("d", 3, 1, "s.yaml")
     path.unlink()
     assert blessed(run, root=tmp_path)[0] == ["blessed b.json (2 cases)"]
+
+
+def test_a_refusal_names_all_suites(tmp_path: Path) -> None:
+    kinds = [Recorded(path=tmp_path / f"{name}.json", rate=0.1) for name in "st"]
+
+    def refusal(selected: str = "a b", **ended: Outcome) -> str:
+        runs = [run_of(kind, selected, key=key, **ended) for kind, key in zip(kinds, "st", strict=True)]
+        _, gates = blessed(*runs)
+        (reason,) = {gate.message.partition(": ")[2] for gate in gates}
+        return reason
+
+    assert refusal("a", a="passed") == "the run is filtered: not all cases of s, t were selected"
+    assert refusal(a="error", b="passed").startswith("the run is incomplete: cases of s, t are missing")
+    assert refusal(a="skipped", b="passed").startswith("cases of s (a), t (a) were set aside: ")
+    for kind in kinds:
+        kind.rate = 0.9
+    assert refusal(a="failed", b="passed") == "the run is red: s::gates::rate, t::gates::rate"
+    assert not [*tmp_path.iterdir()]
+
+
+def test_what_a_kind_raises_when_it_makes_its_baseline_belongs_to_the_run() -> None:
+    class Broken(Recorded):
+        def baseline(self, suite: Suite[object], samples: Sequence[Sample]) -> None:
+            raise ValueError("no numbers")
+
+    found = evaluate(
+        [kind := Broken()], [run_of(kind, a="passed", b="passed")], SessionState(), Path(), bless=True
+    )
+    assert [(gate.suite, gate.name) for gate in found.session_gates] == [("mcpeval", "judging")]
 
 
 def test_files_that_cannot_be_written_or_would_be_lost(tmp_path: Path) -> None:
