@@ -336,12 +336,13 @@ def _checked(arguments: Mapping[str, Any]) -> VisitModel:
     from pydantic import ValidationError
 
     from pytest_mcpeval.kinds.agent.schema import VisitModel
+    from pytest_mcpeval.loading.schema import sentences
 
     try:
         return VisitModel.model_validate(arguments)
     except ValidationError as error:
-        found = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False)]
-        raise ValueError(f"mcpeval_capture: {'; '.join(found)}") from None
+        found = "; ".join(text for _, text in sentences(error, VisitModel, arguments))
+        raise ValueError(f"mcpeval_capture: {found}") from None
 
 
 def _action(argument: str, given: object) -> Action:

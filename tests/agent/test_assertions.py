@@ -466,8 +466,8 @@ def test_a_call_that_ended_before_it_started_leaves_the_time_open(tmp_path: Path
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('{"tool_name": "find"}', "tool_calls.jsonl:2: span_id: Field required"),
-        ('{"tool": "find", "tool_name": "find", "span_id": "s"}', "tool_calls.jsonl:2: tool: "),
+        ('{"tool_name": "find"}', 'tool_calls.jsonl:2: missing required key "span_id"'),
+        ('{"tool": "find", "tool_name": "find", "span_id": "s"}', 'tool_calls.jsonl:2: unknown key "tool"'),
         ("{", "tool_calls.jsonl:2: expected JSON"),
         ("[1]", "tool_calls.jsonl:2: "),
     ],

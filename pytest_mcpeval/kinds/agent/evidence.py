@@ -24,6 +24,7 @@ from pydantic import (
 
 from pytest_mcpeval.browser.artifacts import CaseFolder, write_private
 from pytest_mcpeval.core.sample import to_json
+from pytest_mcpeval.loading.schema import sentences
 
 RowT = TypeVar("RowT", bound=BaseModel)
 
@@ -223,14 +224,11 @@ def _text(path: Path) -> str | None:
 
 def _parsed(place: str, text: str, model: type[RowT]) -> RowT:
     try:
-        return model.model_validate(json.loads(text))
+        data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise EvidenceError(f"{place}: {_words(error)}") from None
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return f"{where}: {first['msg']}" if where else first["msg"]
-    return f"expected JSON: {error}"
+        raise EvidenceError(f"{place}: expected JSON: {error}") from None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        _, first = sentences(error, model, data)[0]
+        raise EvidenceError(f"{place}: {first}") from None

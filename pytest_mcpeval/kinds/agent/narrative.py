@@ -23,6 +23,7 @@ from pytest_mcpeval.kinds.agent.evidence import span_ids
 from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
 from pytest_mcpeval.kinds.agent.scoring import STATUSES, CaseRow, read_json
 from pytest_mcpeval.loading.messages import counted, shown
+from pytest_mcpeval.loading.schema import sentences
 
 
 class NarrativeError(Exception):
@@ -81,19 +82,15 @@ def read_narrative(path: Path, case_id: str, folder: CaseFolder) -> Narrative:
         ScoreFileError: The file cannot be read.
         NarrativeError: It is malformed, of another case, or cites what was not captured.
     """
+    data = read_json(path)
     try:
-        narrative = Narrative.model_validate(read_json(path))
+        narrative = Narrative.model_validate(data)
     except ValidationError as error:
-        raise NarrativeError([_words(found) for found in error.errors(include_url=False)]) from None
+        raise NarrativeError([text for _, text in sentences(error, Narrative, data)]) from None
     problems = list(grounding_problems(narrative, case_id, folder))
     if problems:
         raise NarrativeError(problems)
     return narrative
-
-
-def _words(error: Any) -> str:
-    where = ".".join(map(str, error["loc"]))
-    return f"{where}: {error['msg']}" if where else str(error["msg"])
 
 
 def grounding_problems(narrative: Narrative, case_id: str, folder: CaseFolder) -> Iterator[str]:
@@ -104,7 +101,7 @@ def grounding_problems(narrative: Narrative, case_id: str, folder: CaseFolder) -
         for index, citation in enumerate(observation.citations):
             problem = citation_problem(citation.artifact_path, folder, citation.span_id)
             if problem:
-                yield f"observations.{number}.citations.{index}: {problem}"
+                yield f"observations[{number}].citations[{index}]: {problem}"
 
 
 def citation_problem(artifact_path: str, folder: CaseFolder, span_id: str | None = None) -> str | None:

@@ -18,6 +18,7 @@ from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome
 from pytest_mcpeval.kinds.agent.recovery import recovery
 from pytest_mcpeval.kinds.agent.schema import AgentCase, Observability
 from pytest_mcpeval.loading.messages import shown
+from pytest_mcpeval.loading.schema import sentences
 
 SCORE_VERSION: Literal[1] = 1
 STATUSES: tuple[CheckStatus, ...] = ("passed", "failed", "inconclusive")
@@ -192,9 +193,8 @@ def read_score(path: Path) -> Score:
     try:
         found: Score = model.validate_python(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the whole file"
-        raise ScoreFileError(f"{path}: expected a score.json: {where}: {first['msg']}") from None
+        _, first = sentences(error, model, data)[0]
+        raise ScoreFileError(f"{path}: expected a score.json: {first}") from None
     return found
 
 
