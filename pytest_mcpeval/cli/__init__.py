@@ -19,6 +19,7 @@ from pytest_mcpeval.text.redact import redactor
 COMMANDS = {
     "init": "pytest_mcpeval.cli.init",
     "validate": "pytest_mcpeval.cli.validate",
+    "doctor": "pytest_mcpeval.cli.doctor",
     "schema": "pytest_mcpeval.cli.schema",
     "servers": "pytest_mcpeval.cli.servers",
     "tools": "pytest_mcpeval.cli.tools",
