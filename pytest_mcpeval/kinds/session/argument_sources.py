@@ -1,7 +1,7 @@
-"""Which arguments came out of earlier results, as they were or reshaped. Looked at in memory, never stored.
+"""Find arguments that came from earlier results, verbatim or reshaped. Kept in memory only.
 
-A transcript holds no results, so it cannot show that an agent had to cut an id in two for the
-next server. Whoever sees the values notes it down.
+A transcript has no results, so it cannot show that an agent had to cut an id in two for the next
+server. The guard, which sees the values, records it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_VALUES = 5_000
 
 _SHORTEST, _LONGEST = 3, 200
 _SHORTEST_PART = 4
-# Smaller numbers in a result are counts and sizes, the same by coincidence.
+# Smaller numbers are often counts and sizes, which may be equal by coincidence.
 _SMALLEST_RESULT, _SMALLEST_ARGUMENT = 1_000, 10
 _DEEPEST = 50
 _COUNTING = re.compile(
@@ -66,7 +66,7 @@ class SeenValues:
         return tuple(found)
 
     def _reshaped(self, text: str) -> str | None:
-        """The result whose value this one came from: spelt otherwise, a part of it, or built around it."""
+        """Return the result from which this value was made: another spelling, a part, or an extension."""
         if found := self._parts.get(text):
             return found
         if not _is_identifier(text):
@@ -94,7 +94,7 @@ def _with_numbers_as_texts(value: Any, smallest: int, depth: int = 0) -> Any:
 
 
 def _is_identifier(text: str) -> bool:
-    """One word, long enough to be no coincidence, and no plain word of a language."""
+    """Return whether a text is one word, too long for a coincidence, and not an ordinary word."""
     return (
         _SHORTEST <= len(text) <= _LONGEST
         and not any(character.isspace() for character in text)

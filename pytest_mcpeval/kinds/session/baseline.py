@@ -1,4 +1,4 @@
-"""Committed findings of a session file, which later ones are compared with."""
+"""The baseline of a session file: committed findings, with which later ones are compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SessionBaselineModel(BaselineModel):
 
 
 def digest(suite: SessionSuite) -> str:
-    """``sha256:<hex>`` of what decides which findings there can be: scenarios, and what may be done."""
+    """Return ``sha256:<hex>`` of the scenarios and dispositions, which determine the possible findings."""
     scenarios = [
         {"id": one.id, "description": one.description, "targets": list(one.targets_mcps)}
         for one in suite.scenarios

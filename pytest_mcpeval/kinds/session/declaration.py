@@ -1,4 +1,4 @@
-"""How session files look, the lists of scenarios they read, and what the command line says to them."""
+"""How session files and their lists of scenarios are detected, and their command line options."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SessionDeclaration(KindDeclaration):
         )
 
     def decided(self, options: SessionOptions) -> Mapping[str, Any]:
-        """All of them: an evaluation has one name, and one process that claims it."""
+        """Return all options: an evaluation has one name, and one process that claims it."""
         return asdict(options)
 
     def overrides(self, options: SessionOptions) -> Mapping[str, Any]:

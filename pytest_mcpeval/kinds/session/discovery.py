@@ -1,4 +1,4 @@
-"""Which servers are attached to a session: what files define, and what settings files leave out."""
+"""Find the servers that are attached to a session: defined in files, and not excluded by settings files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ServerFilter:
     allowlist: Path | None = None
 
     def reason_against(self, server: str) -> str:
-        """Why a server of the ``.mcp.json`` is not active, or an empty text."""
+        """Return why a server of the ``.mcp.json`` is not active, or an empty text."""
         if self.enable_all:
             return ""
         if self.disabled and server in self.disabled:
@@ -41,7 +41,7 @@ class ServerFilter:
 
 
 def read_filter(project: Path) -> ServerFilter:
-    """The filter that the settings of a project amount to.
+    """Return the server filter in the settings of a project.
 
     Raises:
         DataFileError: A settings file cannot be read, or one of the keys has a value of another type.

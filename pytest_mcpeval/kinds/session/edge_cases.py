@@ -19,7 +19,7 @@ _GENERIC_NOUNS = (
     "values version with"
 )
 GENERIC_NOUNS = frozenset(_GENERIC_NOUNS.split())
-"""Words that say nothing about what kind of thing is meant: `id` and `url` are in every manifest."""
+"""Words that do not identify a kind of thing: `id` and `url` are in every manifest."""
 
 _VERBS = (
     "add apply archive cancel close copy count create delete describe diff edit execute exists export "
@@ -43,7 +43,7 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A scenario that somebody is asked to approve; ``note`` says how weak the signal behind it is."""
+    """A scenario for approval; ``note`` says from which signal it was derived."""
 
     description: str
     targets_mcps: tuple[str, ...] = ()
@@ -86,7 +86,10 @@ def _paging(server: str, manifests: Iterable[Manifest]) -> Iterator[Proposal]:
 
 
 def _empty(server: str, manifests: Iterable[Manifest]) -> Iterator[Proposal]:
-    """What takes no parameters, or only those of pages, cannot be asked for anything in particular."""
+    """Yield searches for something that does not exist.
+
+    Tools without parameters, or only with those of pages, are left out.
+    """
     for tool in manifests:
         words = _words(tool.name)
         asks = bool(set(tool.parameters) - PAGE_PARAMETERS)
@@ -98,7 +101,7 @@ def _empty(server: str, manifests: Iterable[Manifest]) -> Iterator[Proposal]:
 
 def _handoffs(tools: Mapping[str, Sequence[Manifest]], descriptions: Sequence[str]) -> Iterator[Proposal]:
     for first, second in combinations(tools, 2):
-        # Two servers without a thing in common have nothing to hand over, whoever names them.
+        # Servers with nothing in common have nothing to hand over, even if a scenario names both.
         shared = sorted(_nouns_of_names(tools[first]) & _nouns_of_names(tools[second]))
         if not shared:
             continue

@@ -1,4 +1,4 @@
-"""How scenarios ended, and what speaks against them: the same for their tests and for the report. Pure."""
+"""How scenarios ended, and why they failed: the same for their tests and for the report. Pure."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _REASONS = {
 class Ending:
     """How one scenario ended.
 
-    ``words`` say it in short. ``servers`` are those that it called, ``checks`` what there is to judge, and
-    ``failed`` those of them that speak against it. ``is_complete``: it was carried out to its end, and
-    nothing speaks against it. What an aborted scenario left out is unknown, even where it was to be aborted.
+    ``words`` is a short description. ``servers`` are those that it called, ``checks`` its checks, and
+    ``failed`` the failed ones. ``is_complete``: it was carried out to its end, and no check failed.
+    What an aborted scenario left out is unknown, even if the abort was expected.
     """
 
     scenario: ScenarioRecord
@@ -90,7 +90,7 @@ def _checks(
 ) -> Iterator[Check]:
     yield _ending_check(scenario, execution)
     found = [Check(**check) for check in execution.outcome.checks] if execution.outcome else []
-    # Time was over before anybody could call anything.
+    # The time was over before any call.
     began = execution.abort_reason != "wallclock" or execution.started != execution.ended
     if began:
         yield _targets_check(scenario, execution, own, found, servers)

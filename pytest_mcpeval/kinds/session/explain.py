@@ -1,4 +1,4 @@
-"""The text a person reads under a scenario that did not pass."""
+"""The report text about a scenario that did not pass."""
 
 from __future__ import annotations
 

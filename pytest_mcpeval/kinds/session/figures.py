@@ -1,4 +1,4 @@
-"""What each server cost: calls, errors, bytes, tokens, time. Pure."""
+"""The costs of each server: calls, errors, bytes, tokens, time. Pure."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def _of(server: AttachedServer, calls: Sequence[TranscriptEntry]) -> ServerFigur
 
 
 def tokens(size: int) -> int:
-    """About how many tokens a text of so many bytes is."""
+    """Return the approximate number of tokens of a text of this size in bytes."""
     return math.ceil(size / BYTES_PER_TOKEN)
 
 
 def figure_cells(figures: ServerFigures) -> tuple[str, ...]:
-    """What stands under `FIGURE_HEADER` after the server's name."""
+    """Return the cells below `FIGURE_HEADER` after the server's name."""
     counts = (
         figures.tools,
         figures.calls,

@@ -1,4 +1,4 @@
-"""Phases 5 and 6 of an evaluation: the critic is asked, read and checked, and the report written."""
+"""Phases 5 and 6 of an evaluation: ask the critic, parse and check its output, and write the report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def finalize(run: EvaluationRun, context: RunContext) -> State:
-    """Ask the critic, unless its output is there already, and write the report.
+    """Ask the critic, unless its output exists, and write the report.
 
     The status of the state is then ``complete``, or ``critic_failed``.
 
@@ -54,7 +54,7 @@ def _require_all_over(run: EvaluationRun, state: State) -> None:
 
 
 def _criticise(run: EvaluationRun, file: StateFile, fixtures: Mapping[str, Any]) -> None:
-    """The output that is there is read before anybody is asked again."""
+    """Read an existing output instead of asking the critic again."""
     output = run.folder.critic_output
     kept = output.read_text(encoding="utf-8") if output.is_file() else None
     found = None if kept is None else parse(kept, file.state.server_names())

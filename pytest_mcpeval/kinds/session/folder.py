@@ -1,4 +1,4 @@
-"""The folder of an evaluation, ``mcp-evals/mcp-eval-<name>/``, and who may work in it."""
+"""The folder of an evaluation, ``mcp-evals/mcp-eval-<name>/``, and its lock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder_names(name: str, keys: Collection[str]) -> Mapping[str, str]:
     """
     stems = {key: PurePosixPath(key).stem.removesuffix(".scenarios") for key in keys}
     labels = {key: _NOT_IN_NAMES.sub("-", stem)[:_LONGEST_LABEL] for key, stem in stems.items()}
-    # Not all file systems tell A from a.
+    # Some file systems do not distinguish A from a.
     numbers = Counter(label.lower() for label in labels.values())
     found = {}
     for key, label in labels.items():
@@ -59,7 +59,8 @@ class Claim:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, f"{run_id} {pid}".encode(), 0)
-            # To share a lock of one's own is to let go of it for a moment: another run may be there first.
+            # Changing an exclusive lock into a shared one releases it for a moment, in which another run may
+            # take it.
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)
             holder, _, holder_pid = os.pread(self._descriptor, 100, 0).decode().partition(" ")
             if holder != run_id:
@@ -124,7 +125,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out; the kernel lets go when this one dies."""
+        """Keep other processes out; the kernel releases the lock when this process dies."""
         self.path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -134,12 +135,12 @@ class Folder:
             os.close(descriptor)
 
     def set_aside(self) -> None:
-        """Keep the files of an evaluation that begins anew, in a folder ``replaced-1``, ``replaced-2``, …"""
+        """Move the files of an evaluation that starts over into a folder ``replaced-1``, ``replaced-2``, …"""
         names = (path.name.removeprefix("replaced-") for path in self.path.glob("replaced-*"))
         numbers = (int(name) for name in names if name.isdecimal())
         kept = self.path / f"replaced-{max(numbers, default=0) + 1}"
         kept.mkdir()
-        # The state goes last: whoever dies in between finds an evaluation that is still to be begun anew.
+        # The state is moved last: if the process dies before, the evaluation must still be started over.
         for path in [*self.of_evaluation, self.state]:
             if path.exists():
                 os.replace(path, kept / path.name)

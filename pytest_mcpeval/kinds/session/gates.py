@@ -19,7 +19,7 @@ NEW_FINDINGS = "new_findings"
 _SHOWN = 5
 
 Place = tuple[str, str, str]
-"""(server, dimension, severity): where a finding belongs, however a critic words it today."""
+"""(server, dimension, severity): identifies a finding independently of its wording."""
 
 
 def gate_names(gates: GatesModel, *, has_baseline: bool) -> list[str]:
@@ -61,7 +61,7 @@ def judge_gates(
             results.append(switched_off(suite, _max_name(severity), setting))
         else:
             result = _at_most(suite, severity, limit, findings)
-            # Those for which there is room among the ones that are allowed decide nothing.
+            # Headings that would stay within the allowed number decide nothing.
             room = limit - sum(finding.severity == severity for finding in findings)
             doubts = _that_may_be(dropped, [severity])
             results.append(_doubted(result, doubts if len(doubts) > room else []))
@@ -71,19 +71,19 @@ def judge_gates(
 
 
 def _that_may_be(dropped: Sequence[str], severities: Sequence[Severity]) -> list[str]:
-    """The headings that may stand for findings of these severities: those without any may be of each."""
+    """Return the headings that may be findings of these severities; one without a severity may have any."""
     return [heading for heading in dropped if severity_in(heading) in (None, *severities)]
 
 
 def _doubted(result: GateResult, dropped: Sequence[str]) -> GateResult:
-    """The result, in error when it passed over headings that could have failed it."""
+    """Return the result, as an error if it passed although dropped headings could have failed it."""
     if result.verdict != "passed" or not dropped:
         return result
     return replace(result, verdict="error", message=f"{_unread(dropped)}; otherwise: {result.message}")
 
 
 def held_to_calls(gates: Iterable[GateResult], samples: Sequence[Sample]) -> list[GateResult]:
-    """The results, in error where no MCP tool was even tried; otherwise they name what is not complete.
+    """Return the results, as errors if no MCP tool was called; otherwise they name incomplete scenarios.
 
     ``samples`` are those of the suite. Without calls there is nothing in which friction could be found.
     """
@@ -97,7 +97,7 @@ def held_to_calls(gates: Iterable[GateResult], samples: Sequence[Sample]) -> lis
 
 
 def unfit_for_baseline(suite: str, dropped: Sequence[str]) -> GateResult:
-    """What keeps findings from being committed: some of them could not be read."""
+    """Return the refusal to commit findings, since some could not be read."""
     return GateResult(suite, NEW_FINDINGS, "error", f"{_unread(dropped)}: a baseline would lack them")
 
 
@@ -135,7 +135,7 @@ def _new_findings(suite: str, findings: Sequence[Finding], committed: Sequence[F
 def new_findings(findings: Iterable[Finding], committed: Iterable[Finding]) -> list[Finding]:
     """The findings beyond those that were committed for the same server, dimension and severity.
 
-    A critic seldom words a finding twice alike, so that words only decide which of several is the new one.
+    A critic seldom uses the same words twice, so words only decide which of several findings is the new one.
     """
     left: dict[Place, Counter[str]] = {}
     for finding in committed:

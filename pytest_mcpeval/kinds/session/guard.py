@@ -1,4 +1,7 @@
-"""The one door to the servers of an evaluation: what is allowed passes, and all of it is written down."""
+"""The guard: all calls to the servers of an evaluation go through it.
+
+It refuses what is not allowed and writes the transcript.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class CallTarget:
 
 
 class Guard:
-    """The servers of one evaluation, each with what a person allowed; agents get a `Toolbox` in front of it.
+    """The servers of one evaluation with their dispositions; agents use it through a `Toolbox`.
 
     ``transcript`` and ``budget`` are those of the whole session. ``on_count`` is called under the lock of the
     transcript, on whatever thread made the call. A server that is skipped is never connected to.
@@ -140,7 +143,7 @@ class Guard:
                 try:
                     self._listed[server] = tuple(self.connection(server).list_tools())
                 except (CallError, ServerStartError, ServerConfigError):
-                    # Its tools are judged by their names, and a call tells what is wrong with the server.
+                    # Its tools are classified by their names; a call will show the server's error.
                     return ()
             return self._listed[server]
 
@@ -173,7 +176,10 @@ class Guard:
         return self.tripped_at is not None or self.seconds_left() <= 0
 
     def trip_wallclock(self, scenario_id: str) -> None:
-        """Write down, once in a session, that its time is over; ``scenario_id`` is the one in hand."""
+        """Write to the transcript, once in a session, that its time is over.
+
+        ``scenario_id`` is the current scenario.
+        """
         with self.transcript.locked():
             if wallclock_entry(self.transcript.entries()) is None:
                 self.transcript.append(
@@ -243,7 +249,7 @@ class Guard:
         )
 
     def is_housekeeping(self, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether a tool reads or writes the evaluation's own files: no work of the scenario, so no line."""
+        """Return whether a tool reads or writes the evaluation's own files, which is not recorded."""
         if tool.lower() not in _HOUSEKEEPING:
             return False
         path = next((arguments[name] for name in _PATH_ARGUMENTS if name in arguments), None)

@@ -1,4 +1,4 @@
-"""Lists of scenarios as people write them: a list in JSON or YAML, or one in each line of a text."""
+"""Read lists of scenarios: a list in JSON or YAML, or one scenario per line of a text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _lines(path: Path) -> list[IntakeModel]:
 
 
 def target_problem(target: str, dispositions: Mapping[str, Disposition | None]) -> str:
-    """What is wrong with a target of a scenario, or an empty text.
+    """Return the problem of a target of a scenario, or an empty text.
 
     ``dispositions`` has all attached servers.
     """
@@ -82,7 +82,7 @@ def _names(candidate: Path, path: Path) -> bool:
             return False
         data = load(candidate).data
     except (DataFileError, OSError):
-        # What is wrong with a session file is shown where it is collected.
+        # Problems of a session file are shown where it is collected.
         return False
     named = data.get("scenarios") if isinstance(data, dict) else None
     return isinstance(named, str) and (candidate.parent / named).resolve() == path.resolve()

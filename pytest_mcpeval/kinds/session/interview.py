@@ -1,4 +1,4 @@
-"""Phase 2 with a person at the keyboard: what may be done to each server."""
+"""Phase 2 with a person at the keyboard: ask for the disposition of each server."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CHOICES = """\
 
 
 def interview(file: StateFile) -> None:
-    """Ask for every attached server that has no disposition yet; each answer is written down at once.
+    """Ask for every attached server that has no disposition yet; each answer is saved at once.
 
     Raises:
-        EOFError: The answers ended before the questions did; what was answered is kept.
+        EOFError: The input ended before all questions were answered; the answers so far are kept.
     """
     for server in file.state.attached_mcps:
         if file.state.disposition(server.name) is None:
@@ -35,7 +35,7 @@ def interview(file: StateFile) -> None:
 
 
 def ask_disposition(server: AttachedServer) -> ServerScope:
-    """What a person says may be done to one server. There is no default."""
+    """Ask for the disposition of one server. There is no default."""
     print(visible(f"\n{server.name}  ({server.source})"))
     print(visible(f"  tools: {', '.join(server.tools) or f'none listed: {server.listing_problem}'}"))
     if hints := mutation_hints(server.tools):

@@ -53,7 +53,7 @@ class SessionKind(SessionDeclaration, Kind[SessionSpec]):
     tables = staticmethod(tables.tables)
 
     def is_divisible(self, suite: Session) -> bool:
-        """An evaluation is one: the critic reads what all scenarios did."""
+        """Return False: an evaluation cannot be divided, since the critic reads all scenarios."""
         return False
 
     def load(self, document: Document, place: Place) -> SessionSuite:
@@ -66,7 +66,7 @@ class SessionKind(SessionDeclaration, Kind[SessionSpec]):
             raise DataFileError(problems)
 
     def prepare(self, suite: Session, case: SessionCase, context: RunContext) -> None:
-        """Open the evaluation: what is on disk may forbid it."""
+        """Open the evaluation; the state on disk may forbid it."""
         try:
             with self._run(_session(suite), context).opened(context):
                 pass
@@ -75,7 +75,7 @@ class SessionKind(SessionDeclaration, Kind[SessionSpec]):
             raise
 
     def _run(self, suite: SessionSuite, context: RunContext) -> EvaluationRun:
-        """The evaluation of a file; one that was refused stays so in this run."""
+        """Return the evaluation of a file; a refusal is remembered for this run."""
         if suite.key not in self._runs:
             try:
                 self._runs[suite.key] = self._claimed(suite, context)
@@ -116,7 +116,7 @@ class SessionKind(SessionDeclaration, Kind[SessionSpec]):
         return finalize(run, context) if case.id == REPORT_ID else state
 
     def judge(self, suite: Session, case: SessionCase, answers: State, context: RunContext) -> Sample:
-        """What is on disk of the scenario, or of the report."""
+        """Return the sample of the scenario or the report, from the files on disk."""
         session = _session(suite)
         run = self._run(session, context)
         if case.id == REPORT_ID:

@@ -1,4 +1,4 @@
-"""Document → session suite: every problem of the file, or its scenarios and the servers they may use."""
+"""Document → session suite: returns its scenarios and servers, or raises all problems of the file."""
 
 from __future__ import annotations
 
@@ -90,7 +90,10 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
             )
 
     def _digest(self, models: list[ScenarioModel], root: Path) -> str:
-        """Of everything that decides what the scenarios do; what judges them afterwards may change."""
+        """Return a digest of everything that determines what the scenarios do.
+
+        Critic and gates may change.
+        """
         content = {
             "scenarios": [model.model_dump(mode="json") for model in models],
             "agent": None if self.settings.agent is None else self.settings.agent.model_dump(mode="json"),
@@ -217,7 +220,7 @@ class _Loader(SuiteLoader[SessionModel, SessionSettings]):
         return Case(case_id, line, at, lambda: spec, traits=traits, fixtures=fixtures)
 
     def _fixtures(self) -> tuple[str, ...]:
-        """The same for every case: whichever comes first carries out more than its own scenario."""
+        """Return the fixtures, equal for all cases: the first case carries out other scenarios too."""
         models = self.model.scenarios if isinstance(self.model.scenarios, list) else []
         agents = [self.settings.agent, *(model.agent for model in models)]
         names = [agent.fixture for agent in agents if agent is not None]
@@ -233,7 +236,7 @@ def _root(path: Path, key: str) -> Path:
 
 
 def import_problems(suite: SessionSuite) -> Iterator[Problem]:
-    """What cannot be imported, or is nothing to call: of critic, agents, their models, and steps."""
+    """Yield problems of functions of critic, agents, models and steps that cannot be imported or called."""
     settings = suite.settings
     wanted: dict[tuple[Key, ...], tuple[AgentModel | CriticModel, Codec]] = {
         ("critic",): (settings.critic, CRITIC)
@@ -260,7 +263,7 @@ def import_problems(suite: SessionSuite) -> Iterator[Problem]:
 
 
 def _problem(role: str, target: str, directory: Path, seconds: float, codec: Codec | None = None) -> str:
-    """Why it cannot be used, or an empty text. Without a codec, it is enough that it is there."""
+    """Return why the target cannot be used, or an empty text. Without a codec, it only has to exist."""
     name = f"python:{target}"
     threads = DaemonThreads("mcpeval-import")
     try:

@@ -1,4 +1,4 @@
-"""What the command line says about evaluations. Imported in every run with the plugin on, so it is light."""
+"""Command line options of evaluations. Imported in every run with the plugin on, so it has few imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of an evaluation tell each other: dispositions, scenarios, transcript entries, outcomes."""
+"""Records of an evaluation: dispositions, scenarios, transcript entries, outcomes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ BLOCKED = "__blocked__"
 BUDGET_ABORT = "__budget_abort__"
 WALLCLOCK_ABORT = "__wallclock_abort__"
 SYNTHETIC_TOOLS = frozenset({BLOCKED, BUDGET_ABORT, WALLCLOCK_ABORT})
-"""What stands as ``tool`` of entries that are no calls. They count for no budget and belong to no server."""
+"""The ``tool`` of entries that are not calls. They do not count in budgets and belong to no server."""
 
 _RESERVED = re.compile(r"\s*__.*__\s*", re.DOTALL)
 
 NOT_DISPATCHED = "not dispatched"
-"""The ``result_shape`` of entries that are no calls."""
+"""The ``result_shape`` of entries that are not calls."""
 
 INTERRUPTED = frozenset({"error:KeyboardInterrupt", "error:SystemExit", "error:cancelled"})
-"""The ``result_shape`` of calls that were interrupted before their answer came: no errors of the server."""
+"""The ``result_shape`` of calls that were interrupted before their answer; not errors of the server."""
 
 MCP_PREFIX = "mcp__"
 
@@ -63,7 +63,7 @@ def timestamp(moment: datetime) -> str:
 
 @dataclass(frozen=True)
 class ServerScope:
-    """What a person allowed for one server; ``test_resources`` are what a sandboxed server may change."""
+    """The disposition of one server; ``test_resources`` are what a sandboxed server may change."""
 
     mcp_name: str
     disposition: Disposition
@@ -146,17 +146,17 @@ class TranscriptEntry:
 
     @property
     def is_call(self) -> bool:
-        """Whether it stands for work that was done: what budgets count."""
+        """Whether it is a call that was made, which counts in budgets."""
         return self.tool not in SYNTHETIC_TOOLS
 
     @property
     def was_answered(self) -> bool:
-        """Whether somebody waited for what the call brought, be it an error."""
+        """Whether the call got an answer or an error before it was interrupted."""
         return self.result_shape is not None and self.result_shape not in INTERRUPTED
 
     @property
     def failed(self) -> bool:
-        """Whether the call brought an error; one that was interrupted from outside did not."""
+        """Whether the call got an error; being interrupted is not an error."""
         return self.was_answered and str(self.result_shape).startswith("error:")
 
     @cached_property

@@ -22,13 +22,13 @@ _PERSONAL_NAME = re.compile(
     r"|pwd|session[-_]?id|\bjwt\b|bearer|signature|passcode|passphrase",
     re.IGNORECASE,
 )
-# Words that are parts of many others: a capital or a sign divides them.
+# Words that occur inside many others: a capital or a sign must separate them.
 _SHORT_NAME = re.compile(
     r"(?:^|[^A-Za-z])(?i:otp|pin|pass|cvv|pw|pat|sid)(?:$|[^a-z])"
     r"|[a-z](?:[Oo]tp|OTP|Pin|PIN|Pass|Cvv|CVV|Pw|PW|Pat|PAT|Sid|SID)(?:$|[^a-z])"
     r"|^(?i:private)$"
 )
-# Not \b: a token may stand behind an underscore.
+# Not \b: a token may follow an underscore.
 _ISSUED = r"""(?<![A-Za-z0-9])(?:
     (?:sk|pk|rk|whsec|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|npm|pypi|xox[abeprs]|xapp|gsk|xai|r8|sntrys|figd
       |lin_(?:api|oauth)|dckr_(?:pat|oat)|shp(?:at|ca|pa|ss)|dop_v1|doo_v1|sq0[a-z]{3}|EAA[A-Za-z]|GOCSPX|ntn
@@ -104,13 +104,13 @@ def redacted_data(data: Any) -> Any:
 
 
 def is_private_name(name: str) -> bool:
-    """Whether a value under this name is kept back, whatever it looks like."""
+    """Return whether values with this name are redacted whatever they look like."""
     patterns = (_PERSONAL_NAME, _SHORT_NAME)
     return is_secret_name(name) or any(pattern.search(name) is not None for pattern in patterns)
 
 
 def args_summary(arguments: Mapping[str, Any]) -> str:
-    """Arguments in a few words: ``{path: "notes.md", head: 2, edits: array[3], token: <redacted>}``.
+    """Return arguments in short: ``{path: "notes.md", head: 2, edits: array[3], token: <redacted>}``.
 
     Short values are shown when nothing about them or their names looks private; of everything else, only the
     kind and size.
@@ -132,7 +132,7 @@ def _name(name: str) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        # Cut only after redaction: half a token is still one.
+        # Cut only after redaction: half a token is still a secret.
         text = redacted_text(value)
         return f"text[{len(value)}]" if len(text) > LONGEST_VALUE else json.dumps(text, ensure_ascii=False)
     if isinstance(value, Mapping):
@@ -147,6 +147,9 @@ def _value(value: Any) -> str:
 
 
 def digest(arguments: Mapping[str, Any], tool: str, key: bytes) -> str:
-    """The same for the same arguments of the same tool under the same key, telling nothing else of them."""
+    """Return equal digests for equal arguments of the same tool under the same key.
+
+    Nothing else can be derived from them.
+    """
     text = json.dumps([tool, arguments], sort_keys=True, ensure_ascii=True, default=str)
     return hmac.new(key, text.encode(), "sha256").hexdigest()[:16]

@@ -37,7 +37,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
 @dataclass(frozen=True)
 class Caveat:
-    """Something that limits what the report says; ``raw`` is text to be shown as it is."""
+    """A limitation of the report; ``raw`` is text to be shown literally."""
 
     text: str
     raw: str = ""
@@ -80,9 +80,9 @@ class Report:
     figures: tuple[ServerFigures, ...]
 
     def no_findings(self, server: str) -> str:
-        """What stands under a server without findings.
+        """Return the text about a server without findings.
 
-        It behaved well only where it was called, answered, and no scenario that concerns it ended early.
+        It behaved well only if it was called and answered, and no scenario that concerns it ended early.
         """
         own = [entry for entry in self.entries if server_of(entry.tool, self.state.server_names()) == server]
         reserves = [
@@ -100,12 +100,12 @@ class Report:
         return f"{NO_FINDINGS} — behaved well in {calls}."
 
     def scenario_rows(self) -> Iterator[tuple[str, ...]]:
-        """What stands under `SCENARIO_HEADER`: every scenario, and how it ended."""
+        """Yield the rows below `SCENARIO_HEADER`: every scenario, and how it ended."""
         for one in self.endings:
             yield one.scenario.id, one.words, str(one.calls), str(one.blocked), one.scenario.description
 
     def figure_rows(self) -> Iterator[tuple[str, ...]]:
-        """What stands under `FIGURE_HEADER`: every server, and what it cost."""
+        """Yield the rows below `FIGURE_HEADER`: every server, and its costs."""
         return ((one.server, *figure_cells(one)) for one in self.figures)
 
     def timeline(self) -> Iterator[tuple[Ending, list[TimelineEntry]]]:

@@ -1,4 +1,4 @@
-"""What came back, as a shape: ``array[47] of {id,state,title}``, ``object{ok:true}``, ``error:403``."""
+"""The shape of an answer: ``array[47] of {id,state,title}``, ``object{ok:true}``, ``error:403``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def result_shape(response: Response) -> str:
 
 
 def failure_shape(error: BaseException) -> str:
-    """The shape of a call that brought no answer: the HTTP status, the reason, or the class of the error."""
+    """Return the shape of a call without an answer: HTTP status, reason, or class of the error."""
     if isinstance(error, CallError):
         return f"error:{error.http_status or error.reason}"
     if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):

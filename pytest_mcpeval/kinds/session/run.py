@@ -1,4 +1,4 @@
-"""An evaluation at work: discovery and scope written down, scenarios carried out in order, all on disk."""
+"""Run an evaluation: write discovery and scope, carry out scenarios in order, with all state on disk."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ Opening = Literal["begin", "begin_anew", "go_on", "resume", "read"]
 
 
 def opening(state: State | None, options: SessionOptions, scenarios_file: str) -> Opening:
-    """What to do with the state on disk, None when there is none.
+    """Return what to do with the state on disk (None if there is none).
 
     Raises:
-        TargetError: It is not this run's, and the command line does not say what to do with it.
+        TargetError: The state is not of this run, and the command line does not say what to do with it.
     """
     if state is None:
         return "begin"
@@ -75,7 +75,7 @@ def opening(state: State | None, options: SessionOptions, scenarios_file: str) -
 
 
 class EvaluationRun:
-    """One evaluation in one process. Several processes may hold one of the same: the first one works."""
+    """One evaluation in one process. If several processes have the same evaluation, the first one works."""
 
     def __init__(self, suite: SessionSuite, folder: Folder, options: SessionOptions) -> None:
         self.suite = suite
@@ -103,7 +103,7 @@ class EvaluationRun:
         file = self._read()
         if self._file is not None and file is not None:
             if any(entry.status == "running" for entry in file.state.execution):
-                # Whoever began it held the lock, and has died since this process last looked.
+                # The process that began it held the lock, and has died since this process last looked.
                 self._take_over(file, context, again=False)
             return file
         if file is None:
@@ -144,14 +144,14 @@ class EvaluationRun:
             )
 
     def _begin(self, context: RunContext, earlier: StateFile | None) -> StateFile:
-        """Phases 1 to 3: nobody is asked, since the file has all answers; each is written down."""
+        """Phases 1 to 3, with the answers from the file instead of questions; each is saved."""
         state = initial_state(self.suite, self.folder.name, self.options)
         if earlier is not None:
             state = state.model_copy(update={"started": earlier.state.started})
         return scoped(StateFile.create(self.folder.state, state), self.suite, context.connection)
 
     def _take_over(self, file: StateFile, context: RunContext, *, again: bool) -> None:
-        """Go on with what a process that is no more has begun."""
+        """Continue what a process that has ended began."""
         if file.state.status in BEFORE_EXECUTION:
             scoped(file, self.suite, context.connection)
             return
@@ -177,7 +177,7 @@ class EvaluationRun:
             )
 
     def _require_no_other_budgets(self, state: State) -> None:
-        """Once all scenarios are over, a budget that has no effect must not look as if it had one."""
+        """Refuse budgets on the command line if all scenarios are over, since they would have no effect."""
         if limited(state.config, self.suite.given_budgets) != state.config:
             raise TargetError(
                 f"the scenarios of the evaluation {state.eval_name!r} are over, so another budget has no "
@@ -207,7 +207,7 @@ class EvaluationRun:
         )
         try:
             if not guard.wallclock_exceeded():
-                # A server that a scenario is meant for and that does not start: nothing could be asked.
+                # A target server of the scenario does not start, so nothing could be asked.
                 for name in scenario.targets_mcps:
                     context.connection(self.suite.attached[name].definition)
             outcome = execute(scenario, Toolbox(guard, scenario.id), fixtures=context.fixtures)
@@ -232,7 +232,7 @@ class EvaluationRun:
     def _guard_on(self, state: State, context: RunContext) -> Guard:
         if self._guard is None:
             assert state.session_started is not None, "execution comes first"
-            # The time in which no process worked on it does not count.
+            # Time in which no process worked on the evaluation does not count.
             idle = timedelta(seconds=state.interrupted_seconds)
             self._guard = Guard(
                 servers={name: found.definition for name, found in self.suite.attached.items()},

@@ -1,4 +1,4 @@
-"""May this call be made? Decided for every call before it is sent, from what a person allowed."""
+"""Decide for every call, before it is sent, whether the dispositions allow it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_mcpeval.kinds.session.safety_rules import classify
 from pytest_mcpeval.servers.tools import Tool
 
 Verdict = Literal["permit", "block", "abort"]
-"""``block``: the call is not made, and its scenario goes on. ``abort``: the scenario ends with it."""
+"""``block``: the call is not made, and its scenario continues. ``abort``: the scenario ends."""
 
 
 @dataclass(frozen=True)

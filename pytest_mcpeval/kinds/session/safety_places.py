@@ -1,4 +1,7 @@
-"""What among arguments is a place: a path, a file, a directory or a URL. A mistake must only ever refuse."""
+"""Find places in arguments: paths, files, directories and URLs.
+
+In doubt, a text is a place, so that mistakes only refuse.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _STRONG = frozenset(
     uri uris url urls href cwd
     """.split()  # noqa: SIM905
 )
-"""Words that make an argument a place wherever they stand in its name."""
+"""Words that make an argument a place, anywhere in its name."""
 
 _LAST = frozenset(
     """

@@ -1,4 +1,4 @@
-"""Does a call stay within the test resources? Judged on the raw arguments, before they are sent.
+"""Check whether a call stays within the test resources, on the raw arguments before they are sent.
 
 A text among the arguments names a resource when it equals it, with its label or without:
 ``repo: acme/playground`` and ``acme/playground``. In the argument of the label, the last part of such a name
@@ -99,7 +99,7 @@ def _labels(resources: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _contradicted(path: str, resources: Sequence[str]) -> str:
-    """The label that an argument has in common with a resource, if there is one."""
+    """Return the label that an argument and a resource have in common, or an empty text."""
     return next((label for label, _ in _labels(resources) if _is_labelled(path, label)), "")
 
 

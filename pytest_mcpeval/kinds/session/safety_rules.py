@@ -1,9 +1,9 @@
-"""Does a tool read, or does it change something? Told from its name, its description and its annotations.
+"""Classify a tool as reading or changing, by its name, its description and its annotations.
 
-The name decides by whole words between underscores: the first must be a verb of reading, and none may be a
-verb of changing. What the server says of the tool, in its description or by the protocol's hints, wins over
-the name in both directions. What cannot be told is ``undecided``, and nothing undecided is ever taken for
-reading.
+The name decides by whole words between underscores: the first must be a verb of reading, and none may
+be a verb of changing. What the server says of the tool, in its description or by the protocol's
+hints, overrides the name in both directions. A tool that cannot be classified is ``undecided``, and
+nothing undecided is ever taken for reading.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ READING = frozenset(
     list get search read show query fetch describe count head inspect peek status exists diff
     """.split()  # noqa: SIM905
 )
-"""What the first word of a reading tool must be."""
+"""The first word of a reading tool is one of these."""
 
 CHANGING = frozenset(
     """
@@ -30,7 +30,7 @@ CHANGING = frozenset(
     rename patch insert merge close cancel archive revoke upload ingest
     """.split()  # noqa: SIM905
 )
-"""What no word of a reading tool may be."""
+"""No word of a reading tool is one of these."""
 
 HINTS = ("write", "delete", "create", "update", "push", "publish", "send", "execute", "run")
 """Parts of names that are worth a word to the person who is asked for a disposition."""
@@ -41,9 +41,9 @@ _KIND = (
 )
 _CLAIM = r"read[\s-]?only"
 _MENTION = re.compile(rf"\b{_CLAIM}\b", re.IGNORECASE)
-# Where a claim may end: anything else that follows may be what it is about, or take it back.
+# Where a claim may end: other words that follow may be its object, or qualify it.
 _ENDS = r"(?=\s*(?:[.!;\])*]|$|[-–—]\s)|\s+and\b)"
-# Of the tool itself: modes, files and users may be read-only as well.
+# The claim must be about the tool itself: modes, files and users may be read-only too.
 _READ_ONLY = re.compile(
     rf"^[\W_]*(?:an?\s+)?(?P<first>{_CLAIM})(?:{_ENDS}|(?=\s*[:,])|\s+{_KIND}\b)"
     rf"|\b(?:this|the)\s+{_KIND}\s+is\s+(?:\w+ly\s+)?(?P<tool>{_CLAIM})\b{_ENDS}"
@@ -138,7 +138,7 @@ _LISTED = re.compile(
     r"|in|any|way|ever|or|and|nor|\W)*",
     re.IGNORECASE,
 )
-# Beyond these a negation denies them, and not the verb: "does not ask before deleting".
+# A negation before these words denies them, not the verb: "does not ask before deleting".
 _TURNS = re.compile(
     r"\b(?:before|after|when(?:ever)?|while|until|unless|if|once|because|instead"
     r"|(?:ask|confirm|prompt|warn|wait|hesitat|fail|stop|refus|bother|forget|mind|check|verif|need|requir|notif|care"
@@ -151,7 +151,7 @@ _REACH = 60
 
 @dataclass(frozen=True)
 class Classification:
-    """What a tool does, and how that is known; the reason is a half-sentence."""
+    """The classification of a tool and its reason, a half-sentence."""
 
     effect: Effect
     reason: str
@@ -165,7 +165,7 @@ def classify(name: str, tool: Tool | None = None) -> Classification:
         reasons = ", but ".join(statement.reason for statement in said)
         return Classification("undecided", reasons)
     by_name = classify_name(name)
-    # A doubt in the description takes nothing away from what the name says plainly.
+    # A doubtful description does not override a clear name.
     return said[0] if said and (said[0].effect != "undecided" or by_name.effect == "read") else by_name
 
 
@@ -182,12 +182,12 @@ def classify_name(name: str) -> Classification:
 
 
 def _finer_words(name: str) -> Iterator[str]:
-    """Words as camelCase, hyphens and dots divide them: only ever a reason to doubt."""
+    """Yield words as camelCase, hyphens and dots divide them; they are only a reason to doubt."""
     return (word.lower() for word in _FINER_WORD.findall(name))
 
 
 def _statements(tool: Tool) -> Iterator[Classification]:
-    """What the server says about a tool, each statement on its own."""
+    """Yield the server's statements about a tool, one by one."""
     hints = tool.annotations
     if hints.get("readOnlyHint") is True:
         yield Classification("read", "its annotations say readOnlyHint")
@@ -207,9 +207,9 @@ def _statements(tool: Tool) -> Iterator[Classification]:
 
 
 def _says_read_only(text: str) -> bool:
-    """Whether a description says of the tool itself, and without reserve, that it is read-only.
+    """Return whether a description says, without qualification, that the tool itself is read-only.
 
-    Where the word is used for anything else as well, none of it is taken for a claim.
+    If it uses the word for anything else too, it does not count as a claim.
     """
     claims = [match for match in _READ_ONLY.finditer(text) if not _WITH_RESERVE.match(text, match.end())]
     return bool(claims) and len(claims) == len(_MENTION.findall(text))

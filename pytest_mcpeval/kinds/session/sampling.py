@@ -1,4 +1,4 @@
-"""What is on disk of an evaluation → the samples of its items. Pure but for redaction of what agents said."""
+"""The files of an evaluation → the samples of its items. Pure, except for redaction of what agents said."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def scenario_sample(
 
 
 def nothing_sample(suite: SessionSuite, case: Case[SessionSpec]) -> Sample:
-    """No server is attached: nothing can be wrong, and nothing was shown to be right."""
+    """Return the sample if no server is attached, so that nothing was evaluated."""
     return Sample(
         suite=suite.key,
         kind=suite.kind,
@@ -119,7 +119,7 @@ def _message(execution: Execution, failed: Sequence[Check]) -> str:
 
 
 def _line(entry: TranscriptEntry) -> dict[str, Any]:
-    """What is the same in every run that makes the same calls."""
+    """Return the fields of an entry that are equal in every run with the same calls."""
     kept = {
         "id": entry.id,
         "tool": entry.tool,

@@ -1,4 +1,4 @@
-"""A critic is asked: a function, a fixture, a program, a language model, or a file it has left."""
+"""Ask a critic: a function, a fixture, a program, a language model, or a file with its output."""
 
 from __future__ import annotations
 

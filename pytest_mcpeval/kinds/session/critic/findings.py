@@ -1,4 +1,4 @@
-"""What a critic finds: severity, dimension, whom it concerns, and the calls that show it, if they exist."""
+"""Findings of a critic: severity, dimension, server and evidence, and checks of their citations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Finding(BaseModel):
 
 
 def wire_line(text: str) -> str:
-    """A text as it stands in the output of a critic: on one line, control characters spelled out."""
+    """Return a text as a critic writes it: on one line, with control characters escaped."""
     return " ".join(visible(text).split())
 
 
@@ -70,7 +70,7 @@ def count_words(findings: Iterable[Finding]) -> str:
 
 
 class DanglingCitation(BaseModel):
-    """A claim that could not be verified. ``cited_id`` is None when it is about all ids of a finding."""
+    """A citation that could not be verified. ``cited_id`` is None if it concerns all ids of a finding."""
 
     model_config = ConfigDict(defer_build=True, frozen=True)
 
@@ -81,14 +81,14 @@ class DanglingCitation(BaseModel):
 
 @dataclass(frozen=True)
 class Cited:
-    """What matters of a transcript entry: its tool, and the servers its scenario is meant for."""
+    """A transcript entry for checking citations: its tool, and its scenario's target servers."""
 
     tool: str
     targets: Collection[str] = ()
 
     @property
     def is_neutral(self) -> bool:
-        """Whether the entry speaks for no server."""
+        """Whether the entry concerns no particular server."""
         return self.tool in SYNTHETIC_TOOLS
 
     def concerns(self, server: str, servers: Collection[str]) -> bool:
@@ -102,9 +102,8 @@ class Cited:
 def dangling_citations(
     findings: Iterable[Finding], entries: Mapping[str, Cited], servers: Collection[str]
 ) -> list[DanglingCitation]:
-    """Every claim that does not hold.
-
-    ``entries`` maps the ids of the transcript to its entries, ``servers`` are the attached ones.
+    """Return every citation that cannot be verified. ``entries`` maps the ids of the transcript to
+    its entries, ``servers`` are the attached ones.
     """
     return [problem for finding in findings for problem in _problems(finding, entries, servers)]
 
@@ -122,9 +121,9 @@ def _problems(
 
 
 def _attribution_problem(finding: Finding, known: Sequence[Cited], servers: Collection[str]) -> str:
-    """Why the entries do not speak for the finding's server, or an empty text.
+    """Return why the entries do not concern the finding's server, or an empty text.
 
-    The words are part of the format of ``state.json``, and programs compare them.
+    The texts are part of the format of ``state.json``, and programs compare them.
     """
     if finding.mcp_name == UNATTRIBUTED:
         return ""

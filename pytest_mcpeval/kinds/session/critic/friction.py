@@ -13,22 +13,22 @@ from pytest_mcpeval.kinds.session.critic.findings import CROSS_MCP, SEVERITIES, 
 from pytest_mcpeval.kinds.session.records import TranscriptEntry, mcp_tool, server_of
 
 OVERSIZED: Mapping[Severity, int] = {"Critical": 1_000_000, "Major": 100_000, "Minor": 25_000}
-"""Severity → bytes of one result from which on it is oversized; the worst first."""
+"""Severity → bytes from which a result is oversized; the worst first."""
 REPEATED: Mapping[Severity, int] = {"Critical": 5, "Major": 3, "Minor": 2}
 """Severity → how often the same call was made."""
 FAILED_ATTEMPTS: Mapping[Severity, int] = {"Critical": 3, "Major": 2, "Minor": 1}
-"""Severity → failed calls of a tool before its parameters were right, or given up."""
+"""Severity → failed calls of a tool before its parameters were right or the agent gave up."""
 GLUED: Mapping[Severity, int] = {"Major": 3, "Minor": 1}
 """Severity → calls of a scenario that only carry data from one MCP call to another."""
 RESHAPED: Mapping[Severity, int] = {"Major": 3, "Minor": 1}
-"""Severity → arguments that had to be made from earlier results."""
+"""Severity → arguments that had to be derived from earlier results."""
 
 _KIND = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A finding before it is written down. ``server`` is empty when it cannot be put down to one."""
+    """A finding before it is written. ``server`` is empty if no server is responsible."""
 
     severity: Severity
     dimension: Dimension
@@ -46,11 +46,11 @@ class Material:
     entries: Sequence[TranscriptEntry]
     tools: Mapping[str, Sequence[str]]
     changes: Callable[[str, str], bool] = lambda server, tool: True
-    """(server, tool) → whether the tool may change something, so that asking again is no waste."""
+    """(server, tool) → whether the tool may change something, so that repeating a call is not redundant."""
     resumed: Sequence[str] = ()
-    """When a later run went on, and carried out again from the start what had been interrupted."""
+    """Times at which a later run resumed and repeated the interrupted scenario from its start."""
     incomplete: Mapping[str, str] = field(default_factory=dict)
-    """Scenario → how it ended, of those that were not carried out as they should have been."""
+    """Scenario → how it ended, for scenarios that are not complete."""
 
     def server_of(self, tool: str) -> str:
         """The server of ``mcp__<server>__<tool>``, or an empty text."""
@@ -62,9 +62,9 @@ class Material:
         return entry.tool.removeprefix(mcp_tool(server, "")) if server else entry.tool
 
     def attempts(self) -> Sequence[tuple[str, list[TranscriptEntry]]]:
-        """Scenarios and their calls, in order; one that was interrupted and resumed is there several times.
+        """Scenarios and their calls, in order; an interrupted and resumed scenario has several attempts.
 
-        What the next attempt repeats is no repetition of the agent's.
+        The agent is not responsible for calls that the next attempt repeats.
         """
         found: dict[tuple[str, int], list[TranscriptEntry]] = {}
         for entry in self.entries:
@@ -87,7 +87,7 @@ def _severity(scale: Mapping[Severity, int], number: int) -> Severity | None:
 
 
 def _repeated(material: Material) -> Iterator[Draft]:
-    """The same call again, while nothing that could change its answer has happened."""
+    """Yield repetitions of a call although nothing that could change its answer has happened."""
     for _, entries in material.attempts():
         for group in _same_calls(material, entries):
             severity = _severity(REPEATED, len(group))
@@ -114,7 +114,7 @@ def _same_calls(material: Material, entries: Iterable[TranscriptEntry]) -> Itera
         key = (entry.tool, _arguments(entry))
         groups.setdefault(key, []).append(entry)
         if material.changes(server, material.tool_of(entry)):
-            # Whatever this server was asked before may have another answer now.
+            # Earlier calls to this server may have other answers now.
             stale = [one for one in groups if material.server_of(one[0]) == server and one != key]
             yield from (groups.pop(one) for one in stale)
     yield from groups.values()
@@ -187,7 +187,7 @@ def _oversized(material: Material) -> Iterator[Draft]:
 
 
 def _inconsistent(material: Material) -> Iterator[Draft]:
-    """Answers of one tool that are now a list, now a mapping, now a text."""
+    """Yield tools whose answers are sometimes a list, sometimes a mapping, sometimes a text."""
     kinds: dict[str, dict[str, list[TranscriptEntry]]] = {}
     for entry in material.entries:
         found = _KIND.match(entry.result_shape or "") if entry.was_answered else None
@@ -234,7 +234,7 @@ def _glued(material: Material) -> Iterator[Draft]:
 
 
 def _named(entries: Iterable[TranscriptEntry]) -> str:
-    """Tools with the ids of their calls: they are no calls of a server, and so no evidence against it."""
+    """Return tools with the ids of their calls, which are not evidence against a server."""
     found: dict[str, list[str]] = {}
     for entry in entries:
         found.setdefault(entry.tool, []).append(entry.id)
@@ -242,7 +242,10 @@ def _named(entries: Iterable[TranscriptEntry]) -> str:
 
 
 def _unjustified(material: Material) -> Iterator[Draft]:
-    """Uses of other tools without a reason. No server is to blame: the agent did not say what one lacks."""
+    """Yield uses of other tools without a reason.
+
+    No server is responsible, since the agent did not say what it lacks.
+    """
     known = {mcp_tool(server, tool) for server, tools in material.tools.items() for tool in tools}
     for scenario, entries in material.attempts():
         problems = {
@@ -313,7 +316,7 @@ _FEWEST_WORDS = 3
 
 
 def justification_problem(text: str | None, tools: Collection[str]) -> str | None:
-    """What a justification lacks, or None.
+    """Return what a justification lacks, or None.
 
     It must name a tool in ``tools`` (``mcp__server__tool``) that was considered, or say that none covers the
     step; and it must give a reason that is more than "faster" or "easier".

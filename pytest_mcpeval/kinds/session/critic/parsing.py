@@ -1,4 +1,4 @@
-"""The output of a critic, read: findings, headings that could not be read, summary. Pure.
+"""Parse the output of a critic: findings, unreadable headings, summary. Pure.
 
 A finding is a heading ``### [MAJOR] glue_code: what is wrong`` and the lines up to the next heading, among
 them ``MCP: <server>``, ``Evidence: S1-001, S1-002`` and ``Recommendation: <text>``.
@@ -38,7 +38,7 @@ MANIFEST_NOTE = re.compile(r"^(?:[-*] )?(Manifest unreadable: \S.*?)\s*$", re.MU
 
 _BORDER = re.compile(r"#{2,3}(?!#)")
 _LEVEL_THREE = re.compile(r"###(?!#)")
-# A finding under a heading of another level, case or indentation: it must not vanish in the text around it.
+# A finding under a heading of another level, case or indentation, which must not be lost.
 _ATTEMPT = re.compile(
     rf"\s*#{{1,6}}\s*(?:\[\s*(?:{_WIRE_SEVERITIES})\s*\]"
     rf"|(?:{_WIRE_SEVERITIES})\b.*\b(?:{'|'.join(DIMENSIONS)})\b)",
@@ -48,7 +48,7 @@ _SEVERITY_TOKEN = re.compile(rf"\[({_WIRE_SEVERITIES})\]")
 
 
 def may_be_finding(heading: str) -> bool:
-    """Whether a heading that was dropped says more than ``### Notes``: a bracket, a colon, a severity."""
+    """Return whether a dropped heading may be a finding: it has a bracket, a colon or a severity."""
     text = heading.lstrip("# ")
     return bool(re.search(rf"[\[\]:]|\b({_WIRE_SEVERITIES})\b", text, re.IGNORECASE))
 
@@ -61,9 +61,7 @@ def severity_in(heading: str) -> Severity | None:
 
 @dataclass(frozen=True)
 class CriticOutput:
-    """What was read.
-
-    ``dropped`` holds heading and lines of everything that looks like a finding and is none, verbatim.
+    """The parsed output. ``dropped`` has heading and lines of every malformed finding, verbatim.
     ``unmapped_names`` are servers that findings named and that are not attached. ``summary`` is empty when
     there is none, and ``has_summary`` says whether there was a heading for it.
     """
@@ -91,7 +89,7 @@ class _Block:
         return "\n".join((self.heading, *self.body)).rstrip()
 
     def value(self, key: str) -> str | None:
-        """What stands behind ``key:``, where a line begins so."""
+        """Return the text after ``key:`` at the beginning of a line, or None."""
         found = next((line for line in self.body if line.startswith(f"{key}:")), None)
         return None if found is None else found.removeprefix(f"{key}:").strip()
 
@@ -144,7 +142,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 def _finding(block: _Block, finding_id: str, attached: Collection[str]) -> Finding | None:
     heading = FINDING.match(block.heading)
     evidence = [token.strip() for token in (block.value("Evidence") or "").split(",")]
-    # Where one of the ids is something else, there is no evidence.
+    # If one of the ids is malformed, there is no evidence.
     if heading is None or not all(map(EVIDENCE_ID.fullmatch, evidence)):
         return None
     name = block.value("MCP")

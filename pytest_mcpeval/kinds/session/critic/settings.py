@@ -1,4 +1,4 @@
-"""Who the critic is: ``critic:`` of a suite."""
+"""The settings of the critic: ``critic:`` of a suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who carries a scenario out: scripted steps, a Python agent, an agent program, or a language model."""
+"""Carry out a scenario: by scripted steps, a Python agent, an agent program, or a language model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_mcpeval.text.visible import shortened
 __all__ = ["execute"]
 
 KEPT_CHARACTERS = 20_000
-"""How much of what an agent said at the end is kept."""
+"""Maximum characters of an agent's final answer that are kept."""
 
 
 def execute(
@@ -25,7 +25,7 @@ def execute(
 ) -> ScenarioOutcome:
     """Carry out a scenario, to its end or to the first limit it meets.
 
-    ``fixtures`` are the values of pytest fixtures by name. What an agent does wrong is in the outcome.
+    ``fixtures`` are the values of pytest fixtures by name. Mistakes of an agent are part of the outcome.
 
     Raises:
         TargetError: The run could not ask: the agent cannot be imported or started, or a server cannot.
@@ -47,7 +47,7 @@ def execute(
             toolbox.close()
         ended = toolbox.now()
     else:
-        # It was over before it began.
+        # The time was over before the scenario began.
         started = ended = toolbox.tripped_at or started
     reason = toolbox.abort_reason
     return ScenarioOutcome(

@@ -18,14 +18,14 @@ from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget
 
 @dataclass(frozen=True)
 class Account:
-    """What an agent said at the end, and what there is to judge about how it went."""
+    """The final answer of an agent, and the check on whether it ended properly."""
 
     answer: str = ""
     checks: tuple[Check, ...] = ()
 
 
 def after_failure(toolbox: Toolbox, reason: str, message: str, *, late: bool, answer: str = "") -> Account:
-    """The account of an agent that did not come to its end; one whom a limit stopped is not to blame."""
+    """Return the account of an agent that did not finish; if a limit stopped it, that is not a failure."""
     if late and toolbox.abort_reason is None:
         toolbox.trip_wallclock()
         assert toolbox.abort_reason is not None, "whom the clock cut off is not done"

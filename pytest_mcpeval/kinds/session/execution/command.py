@@ -46,7 +46,7 @@ _KEPT_BYTES = 1_000_000
 _END_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
 LEFT_SECONDS = 10.0
-"""How long a program may go on after its scenario is over; the guard lets nothing pass any more."""
+"""How long a program may continue after its scenario is over; the guard refuses its calls."""
 
 
 def run_command(model: AgentModel, task: str, toolbox: Toolbox) -> Account:
@@ -55,7 +55,7 @@ def run_command(model: AgentModel, task: str, toolbox: Toolbox) -> Account:
     Raises:
         TargetStartError: There is no such program or directory, or a variable is not set.
     """
-    # The path of a socket has a limit of some hundred bytes, so the folder is no deep one.
+    # The path of a socket is limited to about a hundred bytes, so the folder must not be deep.
     with tempfile.TemporaryDirectory(prefix="mcpeval-") as name:
         program = _Program(model, task, Path(name))
         with GuardSocket(toolbox, Path(name) / "guard") as guard:
@@ -130,7 +130,7 @@ class _Program:
     def _feed(self, process: subprocess.Popen[bytes]) -> None:
         on_command_line = any("{task}" in word for word in self._definition.args)
         assert process.stdin is not None
-        # A program that does not read its input is none of our business.
+        # A program need not read its input.
         with suppress(OSError), process.stdin:
             if not on_command_line:
                 process.stdin.write(self._task.encode("utf-8", "replace"))
@@ -186,7 +186,7 @@ def _report(data: Any, toolbox: Toolbox, reported: Counter[str]) -> None:
     if not isinstance(tool, str) or not tool.strip():
         raise ValueError(f"expected the name of a tool under `tool`, found {shown(tool)}")
     if tool.startswith(MCP_PREFIX):
-        # Agents put the name of the one server they see, the guard, before those of its tools.
+        # Agents prefix tool names with the name of the only server they see, the guard.
         inner = tool.removeprefix(mcp_tool(SERVER_NAME, ""))
         name = inner if inner.startswith(MCP_PREFIX) else tool
         reported[name] += 1

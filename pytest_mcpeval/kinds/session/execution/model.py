@@ -59,7 +59,7 @@ def run_model(model: AgentModel, task: str, toolbox: Toolbox) -> Account:
 async def _run(agent: Agent[None, str], task: str, toolbox: Toolbox) -> str:
     from pydantic_ai import UsageLimits
 
-    # One request for each call, and one more for the answer; what a model does in vain counts as well.
+    # One request for each call, and one more for the answer; refused calls count too.
     limits = UsageLimits(request_limit=2 * toolbox.calls_left + 2)
     return (await agent.run(task, usage_limits=limits)).output
 

@@ -32,7 +32,7 @@ NO_ANSWER = "no answer to judge"
 
 
 class _Stop(Exception):  # noqa: N818 (names what happens)
-    """The steps that follow have nothing to work with."""
+    """The following steps cannot be carried out."""
 
 
 @dataclass
@@ -112,7 +112,7 @@ def _used(python: str, step: Step, arguments: Mapping[str, Any], script: _Script
     def result() -> Any:
         return json.loads(to_json(imported(python, step.directory)(**arguments)))
 
-    # On a thread that may be left behind: the time of the session is hard.
+    # On a thread that can be abandoned, since the time limit of the session is strict.
     threads = DaemonThreads("mcpeval-step")
     seconds = min(step.written.timeout, max(0.0, script.toolbox.seconds_left))
     justification = step.written.justification or ""
