@@ -111,6 +111,19 @@ def test_the_bundled_cases_pass_and_cover_every_kind(run: Run) -> None:
     assert "1 failed, 8 passed, 1 error, 3 inconclusive" in run.last_line
 
 
+def test_screenshots_are_in_the_report(run: Run) -> None:
+    report = run.report()
+    found = report["run"]["suites"]["agent.yaml"]["attachments"]
+    assert set(found) == {case["id"] for case in report["suites"]["agent.yaml"]["cases"]}
+    images = [one["image"] for attachments in found.values() for one in attachments if "image" in one]
+    assert len(images) == 2 * len(found)
+    assert images[0].startswith("screenshots/agent-yaml/")
+    assert all((run.path / "report" / name).read_bytes().startswith(b"\x89PNG") for name in images)
+    page = (run.path / "report" / "report.html").read_text("utf-8")
+    assert page.count("data:image/png;base64,") >= len(images)
+    assert '"type":"timeline"' in page
+
+
 def test_each_kind_fails(run: Run) -> None:
     assert outcomes(run, "failing") == dict.fromkeys(ASSERTION_KINDS, "failed")
     assert "failing.agent.yaml::failing" in run.line_with("FAILED", "failing")

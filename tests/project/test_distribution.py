@@ -41,6 +41,22 @@ def test_wheel_holds_the_package_and_nothing_else(distributions: Path) -> None:
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"pytest_mcpeval"}
 
 
+def test_wheel_and_sdist_hold_the_page_of_reports_and_the_licences_of_what_draws(distributions: Path) -> None:
+    (wheel,), (sdist,) = distributions.glob("*.whl"), distributions.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        in_sdist = {name.partition("/")[2] for name in archive.getnames()}
+    folder = ROOT / "pytest_mcpeval" / "reports" / "html_report"
+    ours = [path for path in folder.rglob("*") if path.suffix in (".html", ".css", ".js", ".txt")]
+    wanted = {path.relative_to(ROOT).as_posix() for path in ours}
+    assert {Path(name).name for name in wanted} >= {
+        "page.js",
+        "d3.min.js",
+        "LICENSE-d3.txt",
+        "LICENSE-plot.txt",
+    }
+    assert wanted <= in_sdist & {*zipfile.ZipFile(wheel).namelist()}
+
+
 def test_sdist_holds_what_the_tests_need(distributions: Path) -> None:
     (sdist,) = distributions.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

@@ -78,9 +78,9 @@ def text(report: Mapping[str, Any], directory: Path) -> str:
         suites=ordered,
         room=room,
         whole=cases.ROOMS[0],
-        data=_inert(data),
+        data=_inert(to_json(data, separators=(",", ":"))),
         evidence=[_inert(chunk) for chunk in evidence],
-        screenshots=_inert(pictures.data),
+        screenshots=_inert(to_json(pictures.data)),
         style=_own_file("page.css"),
         scripts=list(scripts.values()),
         hashes=" ".join(f"'sha256-{_digest(script)}'" for script in scripts.values()),
@@ -104,9 +104,8 @@ def _verdict(suite: Mapping[str, Any], gates: Mapping[str, Mapping[str, Any]]) -
     return "passed"
 
 
-def _inert(data: Any) -> str:
+def _inert(text: str) -> str:
     """JSON that cannot end the element it stands in, nor begin another."""
-    text = to_json(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

@@ -6,9 +6,11 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.reports.html_report.summary import Data, changes_of
 from pytest_mcpeval.text.visible import shortened, visible
 
@@ -44,23 +46,28 @@ WORST_FIRST = ("error", "failed", "wrong", "inconclusive", "tolerated", "xfailed
 
 @dataclass(frozen=True)
 class Room:
-    """How many characters of one text are kept: of cases that passed and of others. 0: only the checks."""
+    """How many characters of one text are kept, by how its case ended. 0: only the checks are."""
 
-    others: int
+    wrong: int
+    tolerated: int
     passed: int
 
     def of(self, outcome: str) -> int:
         """That of a case that ended so."""
-        return self.passed if outcome == "passed" else self.others
+        if outcome in ("error", "failed", "wrong", "inconclusive"):
+            return self.wrong
+        return self.passed if outcome == "passed" else self.tolerated
 
 
 ROOMS = (
-    Room(20_000, 20_000),
-    Room(20_000, 2_000),
-    Room(4_000, 400),
-    Room(1_000, 100),
-    Room(400, 0),
-    Room(0, 0),
+    Room(20_000, 20_000, 20_000),
+    Room(20_000, 20_000, 2_000),
+    Room(20_000, 4_000, 400),
+    Room(20_000, 400, 100),
+    Room(20_000, 400, 0),
+    Room(4_000, 0, 0),
+    Room(400, 0, 0),
+    Room(0, 0, 0),
 )
 """The first one with which all evidence together is small enough is taken; the last one in any case."""
 
@@ -180,21 +187,19 @@ def _png(path: Path) -> bytes | str:
     return content
 
 
-def evidence(report: Data, pictures: Pictures) -> tuple[list[list[Any]], Room]:
-    """What is shown of each case, `CHUNK` cases together; and how much of a text is kept."""
+def evidence(report: Data, pictures: Pictures) -> tuple[list[str], Room]:
+    """What is shown of each case, as JSON lists of `CHUNK` cases; and how much of a text is kept."""
     for room in ROOMS:
-        found: list[list[Any]] = []
+        found: list[str] = []
         size = 0
         for one in _all_evidence(report, pictures, room):
-            if not found or len(found[-1]) == CHUNK:
-                found.append([])
-            found[-1].append(one)
-            size += len(json.dumps(one, ensure_ascii=False))
+            found.append(to_json(one, separators=(",", ":")))
+            size += len(found[-1])
             if size > LARGEST_EVIDENCE and room is not ROOMS[-1]:
                 break
         else:
             break
-    return found, room
+    return [f"[{','.join(found[start : start + CHUNK])}]" for start in range(0, len(found), CHUNK)], room
 
 
 def _all_evidence(report: Data, pictures: Pictures, room: Room) -> Iterator[dict[str, Any]]:
@@ -236,10 +241,13 @@ def _evidence(case: Data, run: Data, pictures: Pictures, limit: int) -> dict[str
 
 def _shown(data: Any, limit: int) -> Any:
     if isinstance(data, str):
-        return visible(shortened(data, limit)) if data else data
-    if isinstance(data, Mapping):
-        return {visible(key): _shown(value, limit) for key, value in data.items()}
-    return [_shown(value, limit) for value in data] if isinstance(data, list | tuple) else data
+        # Most texts are short and plain, and there are many.
+        if len(data) <= limit and data.isascii() and data.isprintable():
+            return data
+        return visible(shortened(data, limit))
+    if isinstance(data, dict):
+        return {_shown(key, limit): _shown(value, limit) for key, value in data.items()}
+    return [_shown(value, limit) for value in data] if isinstance(data, list) else data
 
 
 def _runs(case: Data) -> Iterator[dict[str, Any]]:
@@ -310,11 +318,28 @@ def _attached(attachments: Sequence[Data], pictures: Pictures) -> Iterator[dict[
         if "image" in one:
             yield pictures.block(one["title"], one["image"])
         elif "rows" in one:
-            yield {
+            block = {
                 "title": one["title"],
                 "header": list(one["header"]),
-                "rows": [list(row) for row in one["rows"]],
+                "rows": list(map(list, one["rows"])),
             }
+            yield {**block, **_timeline(one)}
+
+
+def _timeline(attachment: Data) -> dict[str, Any]:
+    """A table whose first column is times, as a picture: milliseconds since the first, with what happened."""
+    rows = attachment["rows"]
+    try:
+        times = [datetime.fromisoformat(row[0]).timestamp() for row in rows]
+    except (ValueError, IndexError):
+        return {}
+    if len(times) < 2:
+        return {}
+    events = [
+        {"at": round(1000 * (time - times[0]), 1), "name": str(row[1])}
+        for time, row in zip(times, rows, strict=True)
+    ]
+    return {"drawing": {"type": "timeline", "title": attachment["title"], "events": events}}
 
 
 def _outcomes(outcomes: Sequence[Data]) -> Iterator[dict[str, Any]]:

@@ -176,12 +176,26 @@
       ? make("thead", {}, make("tr", {}, header.map((text) => text ? make("th", { scope: "col" }, text) : make("td")))) : "",
     make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((text) => make("td", {}, text)))))));
 
+  const screenshot = (one) => {
+    const image = make("img", { src: (screenshots ??= read("screenshots"))[one.picture], alt: `Screenshot: ${one.title}` });
+    const button = make("button", { type: "button", "aria-label": `Screenshot: ${one.title}, larger or smaller` }, image);
+    const found = make("section", { class: "shot" }, make("h2", {}, one.title), button);
+    button.addEventListener("click", () => found.classList.toggle("large"));
+    return found;
+  };
+
   const block = (one) => {
-    const content = "picture" in one
-      ? make("img", { src: (screenshots ??= read("screenshots"))[one.picture], alt: `Screenshot: ${one.title}` })
-      : "rows" in one ? table(one.header, one.rows, { label: one.title })
-        : make("pre", { tabindex: "0", role: "region", "aria-label": one.title }, one.text);
-    return make("section", { class: "block" }, make("h2", {}, one.title), content);
+    if ("picture" in one) return screenshot(one);
+    const content = "rows" in one ? table(one.header, one.rows, { label: one.title })
+      : make("pre", { tabindex: "0", role: "region", "aria-label": one.title }, one.text);
+    return make("section", { class: "block" }, make("h2", {}, one.title), one.drawing ? drawing(one.drawing) : "", content);
+  };
+
+  /** A picture whose numbers are in the table below it. */
+  const drawing = (picture) => {
+    const { svg } = draw[picture.type](picture, Math.max(240, Math.min(byId("case").clientWidth, 900)));
+    svg.setAttribute("aria-hidden", "true");
+    return make("div", { role: "img", "aria-label": `${picture.title}. The table below it says the same.` }, svg);
   };
 
   const MARKS = { passed: "✓", failed: "✗", inconclusive: "?" };
@@ -243,7 +257,8 @@
     bars(picture, width) {
       const rows = picture.rows.map((one, number) => ({ ...one, number }));
       const left = Math.min(Math.max(...rows.map((one) => one.name.length)) * 6.6 + 12, width * 0.46);
-      const right = Math.min(Math.max(...rows.map((one) => one.words.length)) * 6.8 + 14, width * 0.3);
+      const right = Math.min(Math.max(...rows.map((one) => one.words.length)) * 6.8 + 14, width * 0.36);
+      const letters = Math.floor((right - 12) / 6.3);
       const known = rows.filter((one) => one.value !== null);
       const at = { y: "number" };
       const svg = Plot.plot({
@@ -257,7 +272,7 @@
           Plot.ruleY(rows.filter((one) => one.low != null), { ...at, x1: "low", x2: "high", stroke: "var(--quiet)", strokeWidth: 2 }),
           Plot.tickX(rows.filter((one) => one.baseline != null), { ...at, x: "baseline", stroke: "currentColor", strokeWidth: 2.5 }),
           Plot.tickX(rows.filter((one) => one.limit != null), { ...at, x: "limit", stroke: "var(--limit)", strokeWidth: 2, strokeDasharray: "3 2" }),
-          Plot.text(rows, { ...at, x: picture.top, text: "words", textAnchor: "start", dx: 8, fill: "currentColor" }),
+          Plot.text(rows, { ...at, x: picture.top, text: (one) => shortened(one.words, letters), textAnchor: "start", dx: 8, fill: "currentColor" }),
         ],
       });
       const has = (name) => rows.some((one) => one[name] != null);
@@ -334,6 +349,20 @@
         marks: [arrow("lost", "var(--bad)"), arrow("won", "var(--good)"), Plot.dot(rows, { ...at, x: "from", r: 3, fill: "var(--quiet)" })],
       });
       return { svg, header: ["query", "", "rank before", "rank now"], rows: rows.map((one) => [one.name, one.change, one.was ?? "not found", one.now ?? "not found"]) };
+    },
+    timeline(picture, width) {
+      const events = picture.events.map((one, number) => ({ ...one, number }));
+      const svg = Plot.plot({
+        width, style, height: events.length * 20 + 34, marginLeft: 12, marginRight: 12, marginTop: 4, marginBottom: 30,
+        x: { label: "ms since the first", nice: true, domain: [0, (events.at(-1).at || 1) * (width < 500 ? 2.4 : 1.5)], grid: true },
+        y: { type: "point", domain: events.map((one) => one.number), axis: null },
+        marks: [
+          Plot.ruleY(events, { y: "number", x1: 0, x2: "at", stroke: "var(--line)" }),
+          Plot.dot(events, { x: "at", y: "number", fill: "var(--bar)", r: 4 }),
+          Plot.text(events, { x: "at", y: "number", text: (one) => `${shortened(one.name, 40)}, ${one.at} ms`, textAnchor: "start", dx: 9, fill: "currentColor" }),
+        ],
+      });
+      return { svg };
     },
     calls(picture, width) {
       const { calls } = picture;
@@ -447,6 +476,10 @@
       const at = links.indexOf(document.activeElement);
       links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + (down ? 1 : -1)))]?.focus();
     }
+  });
+  document.addEventListener("click", (event) => {
+    const to = event.target.dataset?.to;
+    if (to) byId(to).scrollIntoView();
   });
   addEventListener("hashchange", show);
   let waiting = 0;

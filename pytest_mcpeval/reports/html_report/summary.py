@@ -228,7 +228,8 @@ def main_numbers(suite: Data, gates: Mapping[str, Data]) -> list[Number]:
         gate = gates.get(name) or gates.get(f"{name}_floor")
         return [_number(metric_name(name), value, gate, baseline=baseline)]
     if kind == "security":
-        return [number for one in metrics["per_detector"] for number in _detector_numbers(one, gates)]
+        found = metrics["per_detector"]
+        return [number for one in found for number in _detector_numbers(one, gates, is_only=len(found) == 1)]
     if kind == "session" and metrics.get("scenarios"):
         whole = metrics["scenarios"]
         ended = whole - sum(metrics["aborted"].values())
@@ -239,13 +240,14 @@ def main_numbers(suite: Data, gates: Mapping[str, Data]) -> list[Number]:
     return [_number("passed", value, gates.get("pass_rate"), words=f"{passed} of {len(kept)}")]
 
 
-def _detector_numbers(one: Data, gates: Mapping[str, Data]) -> Iterator[Number]:
+def _detector_numbers(one: Data, gates: Mapping[str, Data], *, is_only: bool) -> Iterator[Number]:
     for rate, gate_name, said in (("fpr", "fpr_ceiling", "FPR"), ("recall", "recall_floor", "recall")):
         gate = gates.get(f"{one['detector']}-{gate_name}")
         judged = [one, *(one.get("slices", {}).get("split", {}).values())]
         value = one.get(rate) if gate is None or gate["value"] is None else gate["value"]
         interval = next((found.get(f"{rate}_interval") for found in judged if found.get(rate) == value), None)
-        yield _number(f"{said} of {one['detector']}", value, gate, interval=interval)
+        name = said if is_only else f"{said} of {one['detector']}"
+        yield _number(name, value, gate, interval=interval)
 
 
 def _number(name: str, value: float | None, gate: Data | None, **more: Any) -> Number:
