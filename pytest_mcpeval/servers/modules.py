@@ -11,9 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pytest_mcpeval.loading.messages import shortened
 from pytest_mcpeval.servers.causes import root_cause
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerStartError
+
+_LONGEST_TEXT = 500
 
 
 class ImportProblem(Exception):  # noqa: N818 (the error that uses it names what is affected)
@@ -97,10 +100,11 @@ def load_server(definition: ServerDefinition) -> Any:
 
 
 def described(error: BaseException) -> str:
-    """What was raised, the first of several, and where."""
+    """What was raised, the first of several, and where, on one line."""
     error = root_cause(error)
-    text = f": {error}" if str(error) else ""
-    return f"{type(error).__name__}{text}{_last_of(traceback.extract_tb(error.__traceback__))}"
+    text = shortened(" ".join(str(error).split()), _LONGEST_TEXT)
+    place = _last_of(traceback.extract_tb(error.__traceback__))
+    return f"{type(error).__name__}{f': {text}' if text else ''}{place}"
 
 
 def _last_of(frames: Sequence[traceback.FrameSummary]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.loading.messages import shown
+from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.text.visible import indented
 
 AnswerReason = Literal[
@@ -69,6 +70,30 @@ class Target(Protocol):
 
     def close(self) -> None:
         """End what `open` began."""
+
+
+class DefinedTarget:
+    """What program and URL targets share: a definition as of a server, whose variables are in ``environ``.
+
+    ``timeout`` is in seconds, for each request.
+    """
+
+    way: ClassVar[str]
+    """The key of its setting."""
+
+    def __init__(
+        self, codec: Codec, definition: ServerDefinition, environ: Mapping[str, str], timeout: float
+    ) -> None:
+        self._codec = codec
+        self._role = codec.role
+        self._definition = definition
+        self._environ = environ
+        self._timeout = timeout
+
+    @property
+    def name(self) -> str:
+        """The way and the definition, such as ``command: ./search --fast``."""
+        return f"{self.way}: {self._definition.shown()}"
 
 
 class AnswerError(Exception):

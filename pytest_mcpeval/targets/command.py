@@ -25,7 +25,7 @@ from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.json_paths import parse_json
 from pytest_mcpeval.servers.processes import ProcessFiles, inherited_environment, launch
 from pytest_mcpeval.servers.variables import expand
-from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
+from pytest_mcpeval.targets.base import AnswerError, Codec, DefinedTarget, Request, TargetStartError
 from pytest_mcpeval.text.redact import redactor
 
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -37,7 +37,7 @@ _MOST_FRUITLESS = 2
 """Processes in a row that end without a single answer; then nothing more is tried."""
 
 
-class CommandTarget:
+class CommandTarget(DefinedTarget):
     """One process for all requests, which are made one after another.
 
     A process that crashed, was too slow, or wrote what is no answer is replaced for the next request; when
@@ -45,29 +45,18 @@ class CommandTarget:
     run, as for a stdio server: the process sees the variables such a server sees. ``timeout`` is in seconds.
     """
 
+    way = "command"
+
     def __init__(
-        self,
-        codec: Codec,
-        definition: ServerDefinition,
-        environ: Mapping[str, str],
-        timeout: float,
+        self, codec: Codec, definition: ServerDefinition, environ: Mapping[str, str], timeout: float
     ) -> None:
-        self._codec = codec
-        self._role = codec.role
-        self._definition = definition
-        self._environ = environ
-        self._timeout = timeout
+        super().__init__(codec, definition, environ, timeout)
         self._lock = threading.Lock()
         self._process: _Process | None = None
         self._started = 0
         self._fruitless = 0
         self._last_error: AnswerError | None = None
         self._directory: Path | None = None
-
-    @property
-    def name(self) -> str:
-        """``command: ./search --fast``."""
-        return f"command: {self._definition.shown()}"
 
     def open(self) -> None:
         """Start the process.

@@ -5,15 +5,13 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-import traceback
 from abc import ABC, abstractmethod
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from pytest_mcpeval.loading.messages import shortened
-from pytest_mcpeval.servers.modules import ImportProblem, imported, place_of_thread
+from pytest_mcpeval.servers.modules import ImportProblem, described, imported, place_of_thread
 from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
 from pytest_mcpeval.targets.threads import DaemonThreads, EventLoop, Late
 
@@ -206,11 +204,3 @@ def function_of(codec: Codec, name: str, found: Any) -> Callable[..., Any]:
 
 def _raised(error: BaseException) -> AnswerError:
     return AnswerError("raised", f"raised {described(error)}")
-
-
-def described(error: BaseException) -> str:
-    """An exception and where it was raised, on one line."""
-    text = shortened(" ".join(str(error).split()), 200)
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" (at {frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}{f': {text}' if text else ''}{place}"

@@ -14,7 +14,7 @@ from pytest_mcpeval.servers.definitions import ServerDefinition, public_url
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.json_paths import parse_json
 from pytest_mcpeval.servers.variables import expand, expanded
-from pytest_mcpeval.targets.base import AnswerError, Codec, Request, TargetStartError
+from pytest_mcpeval.targets.base import AnswerError, Codec, DefinedTarget, Request, TargetStartError
 from pytest_mcpeval.targets.filling import filled, filled_url
 from pytest_mcpeval.targets.threads import EventLoop, Late
 from pytest_mcpeval.text.redact import redactor
@@ -26,13 +26,15 @@ _CLOSE_SECONDS = 5.0
 _MOST_BYTES = 64 * 1024 * 1024
 
 
-class HttpTarget:
+class HttpTarget(DefinedTarget):
     """Asks a URL for every request. Redirects are not followed: headers may hold secrets.
 
     ``definition`` has the URL with placeholders, and the headers; ``${VAR}`` in both is taken from
     ``environ``. With a ``body``, JSON data with placeholders, it is a POST. ``timeout`` is in seconds and
     covers the whole exchange.
     """
+
+    way = "http"
 
     def __init__(
         self,
@@ -42,20 +44,11 @@ class HttpTarget:
         timeout: float,
         body: Any = None,
     ) -> None:
-        self._codec = codec
-        self._role = codec.role
-        self._definition = definition
-        self._environ = environ
+        super().__init__(codec, definition, environ, timeout)
         self._body = body
-        self._timeout = timeout
         self._loop = EventLoop(f"mcpeval-{codec.role}-http")
         self._expanded: ServerDefinition | None = None
         self._client: httpx2.AsyncClient | None = None
-
-    @property
-    def name(self) -> str:
-        """``http: http://localhost:8080/api/v1/index/search``."""
-        return f"http: {self._definition.shown()}"
 
     def open(self) -> None:
         """Fill in variables. No request is made.

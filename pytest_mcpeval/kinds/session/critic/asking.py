@@ -16,11 +16,11 @@ from pytest_mcpeval.kinds.session.language_model import language_model
 from pytest_mcpeval.loading.messages import shown
 from pytest_mcpeval.servers.definitions import ServerDefinition
 from pytest_mcpeval.servers.errors import ServerConfigError
-from pytest_mcpeval.servers.modules import ImportProblem
+from pytest_mcpeval.servers.modules import ImportProblem, described
 from pytest_mcpeval.servers.processes import ProcessFiles, end_launched, launch
 from pytest_mcpeval.servers.variables import expanded
 from pytest_mcpeval.targets.base import AnswerError, Codec, Target
-from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget, described
+from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget
 from pytest_mcpeval.targets.threads import EventLoop, Late
 from pytest_mcpeval.text.redact import redactor
 from pytest_mcpeval.text.visible import shortened

@@ -12,10 +12,9 @@ from pytest_mcpeval.kinds.session.guard import GuardedTool
 from pytest_mcpeval.kinds.session.language_model import MISSING_EXTRA, language_model
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, CallRefused, Toolbox
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.servers.modules import ImportProblem
+from pytest_mcpeval.servers.modules import ImportProblem, described
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.targets.base import TargetStartError
-from pytest_mcpeval.targets.functions import described
 from pytest_mcpeval.targets.threads import EventLoop, Late
 
 if TYPE_CHECKING:

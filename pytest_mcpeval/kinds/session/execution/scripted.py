@@ -23,9 +23,8 @@ from pytest_mcpeval.kinds.session.execution.spec import Step
 from pytest_mcpeval.kinds.session.toolbox import CallRefused, Toolbox
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer, nodes
-from pytest_mcpeval.servers.modules import ImportProblem, imported
+from pytest_mcpeval.servers.modules import ImportProblem, described, imported
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.targets.functions import described
 from pytest_mcpeval.targets.threads import DaemonThreads, Late
 
 NO_ANSWER = "no answer to judge"
