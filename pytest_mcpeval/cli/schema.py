@@ -70,5 +70,9 @@ def run(options: argparse.Namespace) -> int:
             words = f"unknown name {shown(name)}{suggestion(name, known)}: expected {', '.join(known)}"
             print(visible(f"{options.prog}: {words}"), file=sys.stderr)
             return 2
+    for one in (schema, *schema.get("anyOf", ())):
+        if "properties" in one:
+            words = "where this schema is, for editors"
+            one["properties"]["$schema"] = {"type": "string", "description": words}
     print(json.dumps(schema, indent=2, ensure_ascii=False))
     return 0

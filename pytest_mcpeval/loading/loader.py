@@ -17,12 +17,14 @@ from .problems import DataFileError, Problem
 from .source import Limits, Source, read
 
 DEFAULT_LIMITS = Limits()
+SCHEMA_KEY = "$schema"
 
 
 def load(path: Path, *, limits: Limits = DEFAULT_LIMITS, cache_directory: Path | None = None) -> Document:
     """Load a YAML, JSON or JSON Lines file.
 
-    With a ``cache_directory`` the parsed content is kept there and found again by the file's bytes.
+    With a ``cache_directory`` the parsed content is kept there and found again by the file's bytes. The key
+    ``$schema`` of the whole file is left out: it tells editors which schema to use.
 
     Raises:
         DataFileError: The file cannot be read or parsed, or exceeds its limits; carries all its problems.
@@ -34,7 +36,10 @@ def load(path: Path, *, limits: Limits = DEFAULT_LIMITS, cache_directory: Path |
     source = read(path, limits)
     with garbage_collection_paused():
         parsed = _parse(source, suffix, limits, cache_directory)
-    return Document(path, parsed.data, source.digest, parsed.lines, limits)
+    data = parsed.data
+    if isinstance(data, dict) and isinstance(data.get(SCHEMA_KEY), str):
+        data = {key: value for key, value in data.items() if key != SCHEMA_KEY}
+    return Document(path, data, source.digest, parsed.lines, limits)
 
 
 def _parse(source: Source, suffix: str, limits: Limits, cache_directory: Path | None) -> Parsed:

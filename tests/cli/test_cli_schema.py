@@ -196,3 +196,18 @@ def test_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         'unknown name "scenarios" (did you mean "scenario"?): expected scenario, ' in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize(("name", "file"), [*BUNDLED, ("scenario", "datasets/docs/quality.yaml")])
+def test_a_file_may_say_which_schema_editors_use(
+    name: str, file: str, validator: Schemas, tmp_path: Path
+) -> None:
+    data = load(ROOT / file).data
+    if not isinstance(data, dict):
+        data = {"tests": data}
+    with_schema = {"$schema": "./schema.json", **data}
+    assert [error.message for error in validator(name).iter_errors(with_schema)] == []
+    (tmp_path / "file.json").write_text(json.dumps(with_schema), "utf-8")
+    assert load(tmp_path / "file.json").data == data
+    (tmp_path / "file.json").write_text(json.dumps({"$schema": 3}), "utf-8")
+    assert load(tmp_path / "file.json").data == {"$schema": 3}

@@ -118,7 +118,6 @@ def test_what_other_hosts_say_is_ignored_in_mcp_json_and_listed(tmp_path: Path) 
     found = parse_servers(document)
     assert {name: server.transport for name, server in found.items()} == {"one": "stdio", "two": "http"}
     assert [f"{problem.line}: {problem.message}" for problem in ignored_keys(document)] == [
-        '2: ignored: "$schema"',
         '3: ignored: "inputs"',
         '4: ignored: "_comment"',
         "7: server 'one': ignored: \"_comment\"",
