@@ -1,1 +1,1 @@
-"""Driving web pages: which browser, who may use it when, and what is kept of a visit."""
+"""Visit web pages: find a browser, lease a slot, go through the steps, keep artifacts."""

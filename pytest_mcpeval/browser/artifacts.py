@@ -1,6 +1,6 @@
 """Where the artifacts of a captured run lie: ``<runs root>/<agent>/<run id>/<case id>/trace/…``. Paths only.
 
-Folders are private to the user, since pages and traces may hold what others must not read.
+Folders are private to the user, since pages and traces may contain confidential data.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class CaseFolder:
 
     @property
     def doubts(self) -> Path:
-        """Which canonical logs may be incomplete, and why; there is none when all are whole."""
+        """Which canonical logs may be incomplete, and why; the file exists only if some are."""
         return self.observability / "incomplete.json"
 
     @property
@@ -193,7 +193,7 @@ class CaseFolder:
 
 
 def make_private(folder: Path, above: Path) -> None:
-    """Make a folder and those that lack between it and ``above``, each for this user alone."""
+    """Make a folder and missing parents below ``above``, each for this user only."""
     lacking = [folder, *(parent for parent in folder.parents if parent.is_relative_to(above))]
     for path in reversed(lacking):
         path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)

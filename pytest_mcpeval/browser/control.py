@@ -1,4 +1,4 @@
-"""What the procedure of a visit needs of a page, whichever driver controls it."""
+"""The interface of a page for the procedure of a visit, implemented by each driver."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PAGE_SCRIPT = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
 """A function of ``[name, argument]``: the commands that run in the page, the same for every driver."""
 
 ACTION_MS = 10_000
-"""How long an element may take to be there and ready to be acted on."""
+"""How long an element may take to exist and be ready for an action."""
 
 COMMAND_SECONDS = 30.0
-"""How long a page may take to answer a command: one whose scripts never end does not."""
+"""How long a page may take to answer a command; a page whose scripts never end does not answer."""
 
 LAUNCH_LINES = 3
 
@@ -25,7 +25,7 @@ _GONE = re.compile(r"Target crashed|has been closed|Connection closed|Target pag
 
 
 class PageError(Exception):
-    """Something did not work on a page. The text is for people, and says what was tried."""
+    """Something did not work on a page. The text is shown to users and says what was tried."""
 
 
 class PageControl(Protocol):
@@ -101,7 +101,7 @@ def words_of(said: str) -> str:
 
 
 def launch_words(said: str) -> str:
-    """Why a browser did not start: the last things it wrote on standard error, else Playwright's message."""
+    """Return why a browser did not start: its last output on standard error, else Playwright's message."""
     lines = [_ANSI.sub("", line).strip() for line in said.splitlines()]
     written = [line.partition("[err]")[2].strip() for line in lines if "[err]" in line]
     fatal = [line for line in written if "FATAL" in line]

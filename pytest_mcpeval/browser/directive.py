@@ -1,4 +1,4 @@
-"""What a driver is told: one visit of a page, complete in itself, and what came of it.
+"""A directive: everything a driver needs for one visit of a page; and the result of the visit.
 
 A directive holds names of environment variables, never secret values, so it may be written to a plan.
 """
@@ -51,7 +51,7 @@ class PageAction(ManifestModel):
 
 
 class ResponseReady(ManifestModel):
-    """What ends the wait for an answer before its bound: a selector, or a page that stays as it is.
+    """What ends the wait for an answer early: a selector, or a page without changes.
 
     Exactly one is given. ``selector`` must match an element that was not there or was hidden before the
     input was submitted, or that went away and came back; ``dom_quiet_ms`` is how long the page must not
@@ -135,7 +135,7 @@ class StepError:
 
 @dataclass(frozen=True)
 class CaptureResult:
-    """What came of a visit; the artifacts themselves are in the folder.
+    """The result of a visit; the artifacts are in the folder.
 
     ``started`` and ``ended`` are ISO times in UTC. ``notes`` are remarks that do not end a visit, such as an
     Enter that had to be repeated; ``browser`` names the browser and the driver. ``final_url`` is where the
@@ -161,7 +161,7 @@ class Driver(Protocol):
     def capture(self, directive: Directive) -> CaptureResult:
         """Visit a page and leave the artifacts in the directive's folder, which exists.
 
-        What goes wrong on the way is told in the result, with whatever was captured until then.
+        Errors are in the result, with everything captured before them.
         """
 
     def close(self) -> None:
@@ -170,7 +170,7 @@ class Driver(Protocol):
 
 @dataclass(frozen=True)
 class DriverOptions:
-    """What the command line says about browsers.
+    """Command line options of browsers.
 
     ``headed`` None: where a display exists and ``CI`` is not set. ``slow_mo_ms`` is waited between actions.
     ``lock_directory`` holds the locks of the slots, and is shared by all runs of this user.

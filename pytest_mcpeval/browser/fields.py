@@ -1,6 +1,6 @@
 """Fields of what a manifest says on pages: texts, selectors and names of variables.
 
-Whether a selector can be read is found out here, without a page to try it on.
+Selectors are checked here, without a page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PSEUDO = r":(?:has-text|text|text-is|text-matches|visible|nth-match|left-of|rig
 
 _QUOTED = re.compile(r"""\"[^\"]*\"|'[^']*'""")
 
-# What Playwright reads and CSS does not: engines by name, chains, XPath, quoted text, its pseudo-classes.
+# Syntax of Playwright that is not CSS: named engines, chains, XPath, quoted text, its pseudo-classes.
 _BEYOND_CSS = re.compile(rf"""^\s*(?:[a-z_][\w:-]*=|//|\.\.|["'])|>>|{_PSEUDO}""")
 
 

@@ -1,4 +1,4 @@
-"""Which Chromium drives agents, and whether people see it."""
+"""Find the Chromium for visits, and decide whether it is visible."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _named(path: Path) -> Path:
 
 
 def _downloads(environ: Mapping[str, str]) -> list[Path]:
-    """What Playwright has downloaded, newest first."""
+    """Return the browsers that Playwright has downloaded, newest first."""
     directory = environ.get("PLAYWRIGHT_BROWSERS_PATH") or _download_directory(environ)
     folders = sorted(Path(directory).glob("chromium-*"), key=_revision, reverse=True)
     found = (path for folder in folders for pattern in DOWNLOADS for path in folder.glob(pattern))

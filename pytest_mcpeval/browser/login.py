@@ -1,4 +1,4 @@
-"""Who a visit is: credentials for one origin, from the environment, and the state of a logged-in user."""
+"""The login of a visit: credentials for one origin, from the environment, and the storage state of a user."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def basic(user: str, password: str) -> str:
 def learn_credentials(auth: Auth | None, environ: Mapping[str, str] = os.environ) -> None:
     """From now on, no output shows the credentials, as they are or as they are sent.
 
-    Names of users are none: many are ordinary words.
+    User names are not redacted: many are ordinary words.
     """
     if isinstance(auth, BearerAuth):
         redactor.learn(auth.token_env, environ.get(auth.token_env, ""))
@@ -138,7 +138,7 @@ def redacted_archive(data: bytes) -> bytes:
         zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target,
     ):
         for entry in source.infolist():
-            # Every byte is a character of this encoding, so that what is no text stays as it is.
+            # Every byte is a character of this encoding, so binary data is unchanged.
             content = source.read(entry).decode("utf-8", "surrogateescape")
             target.writestr(entry, redactor.text(content).encode("utf-8", "surrogateescape"))
     return made.getvalue()

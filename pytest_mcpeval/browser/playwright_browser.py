@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CONSOLE_LINES = 2_000
 LAUNCH_MS = 30_000
 GONE_SECONDS = 1.0
-"""How long Playwright has, when the browser has gone, to end the call in hand itself."""
+"""How long Playwright has to end the current call by itself after the browser has ended."""
 PIPES_SECONDS = 0.05
 STATIC = ("image", "stylesheet", "font", "media", "script", "manifest", "texttrack")
 
@@ -131,7 +131,7 @@ class PlaywrightBrowser:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """What is started here never gets the SIGINT of a Ctrl-C, which a terminal sends to all: we end it."""
+    """Start processes that do not get the SIGINT of Ctrl-C, which a terminal sends to all: we end them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -157,7 +157,7 @@ def _end_quietly(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _ender_of_calls() -> Callable[[], None]:
-    """What ends every call that waits in this thread's Playwright, a little later.
+    """Return a function that ends all waiting calls of this thread's Playwright a little later.
 
     The answer to a call may be lost when the browser dies in the middle of it: a reply that speaks of
     something which has gone is dropped, and the call would wait for ever.
@@ -189,7 +189,7 @@ class Watchdog:
 
     @contextmanager
     def watching(self, seconds: float) -> Iterator[None]:
-        """A call that is to end within the time."""
+        """Kill the browser if the call does not end within the time."""
         timer = Timer(seconds, self._kill)
         timer.daemon = True
         timer.start()
@@ -237,7 +237,7 @@ class PlaywrightPage:
             self._console.append(line)
 
     def dismiss_dialogs(self) -> None:
-        """Note the dialogs that the page opens. Nobody else answers them then."""
+        """Dismiss and record dialogs of the page."""
         self.page.on("dialog", self._on_dialog)
 
     def _on_dialog(self, dialog: Dialog) -> None:
@@ -257,7 +257,7 @@ class PlaywrightPage:
 
     @contextmanager
     def _told(self, what: str, seconds: float = 0) -> Iterator[None]:
-        """Errors of Playwright in our words; a call that takes longer than its own limit ends the browser."""
+        """Convert errors of Playwright; a call that takes longer than its own limit ends the browser."""
         from playwright.sync_api import Error
 
         browser = self._context.browser
@@ -370,5 +370,5 @@ def authorize(page: Page, authorization: Authorization) -> None:
 
 
 def words(error: Error | OSError) -> str:
-    """What an error of Playwright says, in one line."""
+    """Return the message of a Playwright error on one line."""
     return words_of(str(error))

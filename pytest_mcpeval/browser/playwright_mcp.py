@@ -1,4 +1,4 @@
-"""A Chromium that the Playwright MCP server drives: npm ``@playwright/mcp``, over a connection of ours."""
+"""A Chromium that the Playwright MCP server drives: npm ``@playwright/mcp``, over an MCP connection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PASSED_ON = (
 
 
 class PlaywrightMcpBrowser:
-    """The browser of one process, behind a server that is started anew where its settings must differ."""
+    """The browser of one process, behind a server that is restarted if its settings must change."""
 
     def __init__(self, options: DriverOptions, environ: Mapping[str, str] = os.environ) -> None:
         """Find server and browser, without starting either.

@@ -57,7 +57,7 @@ async (page) => {
 class Tools:
     """The tools of a server. Dialogs that a page opens are dismissed, as Playwright for Python does.
 
-    A server does one thing after the other: ``stuck`` says that it did not end one, and is of no more use.
+    A server does one thing at a time; ``stuck`` means that a call did not end, so it cannot be used any more.
     """
 
     def __init__(self, connection: Connection) -> None:

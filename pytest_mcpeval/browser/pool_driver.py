@@ -1,4 +1,4 @@
-"""The driver: leases a slot for each visit, goes through the procedure, and keeps what tells of failures."""
+"""The driver: leases a slot for each visit, goes through the procedure, and keeps evidence of failures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PoolDriver:
         self._stopping = threading.Event()
 
     def capture(self, directive: Directive) -> CaptureResult:
-        """Visit a page; what goes wrong is told in the result."""
+        """Visit a page; errors are in the result."""
         try:
             return result_of(self._thread.submit(self._capture, directive))
         except BaseException:
@@ -74,7 +74,7 @@ class PoolDriver:
         )
 
     def _visit_in_slot(self, directive: Directive, progress: Progress) -> None:
-        # Whoever waits keeps no browser: there are never more of them at work than slots.
+        # Close the browser while waiting, so that there are never more browsers than slots.
         lease = self._slots.lease(
             directive.slot_hint, when_full=self._browser.close, wait=self._stoppable_wait
         )

@@ -22,10 +22,10 @@ TEXT_INPUTS = tuple(
     tuple(", ".join(f"{field}{_EDITABLE}{visible}" for field in fields) for visible in ("", ":visible"))
     for fields in _FIELDS
 )
-"""What counts as the input of a page that declares none: as CSS, and as a selector of visible ones."""
+"""The input of a page whose manifest declares none: as CSS, and as a selector of visible ones."""
 
 REFUSED_NAVIGATION = "Not allowed to navigate top frame to "
-"""How Chromium begins to tell on the console that a page may not go to an address such as ``data:…``."""
+"""The beginning of Chromium's console message about a refused address such as ``data:…``."""
 
 _SERVER_ERROR = re.compile(r"the server responded with a status of (5\d\d)")
 
@@ -38,7 +38,7 @@ READING_ATTEMPTS = 4
 
 @dataclass
 class Progress:
-    """How far a visit has come."""
+    """The progress of a visit."""
 
     current: Step = "open_browser"
     completed: list[Step] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The one useful cause in a pile of exceptions, in plain words."""
+"""Find the useful cause in nested exceptions, and describe it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def plain_words(error: BaseException) -> str:
-    """What happened, from the most telling exception among the error, its causes and its groups."""
+    """Return what happened, from the most informative of the error, its causes and its groups."""
     chain = list(_chain(error))
     for found in chain:
         if isinstance(found, socket.gaierror):

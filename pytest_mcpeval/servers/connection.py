@@ -332,7 +332,7 @@ class Connection:
             outer.set_exception(CallError("timeout", f"no answer within {seconds:g} s: {_BLOCKED}"))
 
     async def _told(self, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any) -> ResultT:
-        """The call, its error completed by what the server said meanwhile, without secrets."""
+        """Return the result of a call; complete its error with the server's output, redacted."""
         began = self.moment()
         try:
             return await call(self._session, *arguments)
@@ -355,6 +355,6 @@ class Connection:
                 "timeout", f"no answer within {timeout:g} s, and no way to stop waiting"
             ) from None
         except BaseException:
-            # Ctrl-C: the server is told that nobody waits any more.
+            # Ctrl-C: tell the server that the call is cancelled.
             future.cancel()
             raise

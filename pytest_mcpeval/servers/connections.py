@@ -24,7 +24,7 @@ from pytest_mcpeval.servers.variables import expand
 
 _CLOSE_SECONDS = 12.0
 _IMPORTS_MCP = "pytest_mcpeval.servers.session"
-# Then only in-process servers are left, which may never end.
+# After this time, only in-process servers are left, which may never end.
 _STOP_SECONDS = 2.0
 
 
@@ -97,7 +97,7 @@ class Connections:
             # A copy: one error raised in several threads would gather the traceback of each.
             raise copy(self._failed[definition])
         try:
-            # A definition that cannot be used is tried each time: the variable may be set meanwhile.
+            # An unusable definition is tried each time: the variable may be set by then.
             connection = self._open(definition)
         except ServerStartError as error:
             self._failed[definition] = error

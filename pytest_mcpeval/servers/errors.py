@@ -1,4 +1,4 @@
-"""What can go wrong with a server, in words for people."""
+"""Errors of servers, with messages for users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_mcpeval.text.visible import indented, visible
 CallReason = Literal[
     "timeout", "crashed", "refused", "http", "protocol", "unknown_tool", "connection", "unreachable"
 ]
-"""Why a call brought no answer.
+"""Why a call got no answer.
 
 ``timeout``: none within the time limit. ``crashed``: the server's process ended. ``refused``: HTTP 401 or
 403. ``http``: another HTTP error status. ``protocol``: a JSON-RPC error, or an answer against the protocol.
@@ -84,7 +84,7 @@ class ServerStartError(Exception):
 
 
 class CallError(Exception):
-    """A call brought no answer that could be judged.
+    """A call got no answer that can be judged.
 
     ``http_status`` is the status of the HTTP response, if there was one. ``stderr_tail`` is what the server
     last wrote on its standard error. ``is_rejection`` says that the server itself turned the call down, with

@@ -27,7 +27,7 @@ _CONNECT_SECONDS = 30.0
 
 @dataclass
 class Exchange:
-    """What HTTP did on behalf of one call: the last error status, or why there was none.
+    """The HTTP exchange of one call: the last error status, or why there was none.
 
     ``response`` is the last response to a POST. ``turned_down`` says that the server's own error response
     to the call came in, over a transport that delivers nothing else as one. ``give_up`` ends the wait for an

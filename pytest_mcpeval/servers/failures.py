@@ -1,4 +1,4 @@
-"""From what mcp, HTTP and the process tell to the one error people see.
+"""Turn information from mcp, HTTP and the process into one error for users.
 
 Imports mcp: import this module only when a connection is opened.
 """
@@ -40,7 +40,7 @@ class InProcessCrashError(Exception):
 async def call_error(
     session: Session, error: Exception, exchange: Exchange, what: str, seconds: float, timeout: float
 ) -> CallError:
-    """Why a call brought no result; also notes in the session what that says about its state.
+    """Return why a call got no result; also update the state of the session.
 
     ``what`` names the call, ``seconds`` is how long it took, ``timeout`` its limit.
     """

@@ -1,4 +1,4 @@
-"""Waiting for another thread in a way that Ctrl-C can end."""
+"""Wait for another thread so that Ctrl-C can end the wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SLICE_SECONDS = 0.5
 
 
 def result_of(future: Future[ResultT], seconds: float = math.inf) -> ResultT:
-    """What a future brings or raises, waited for at most so long.
+    """Return the result of a future, or raise its exception, within a time limit.
 
     The system may hand a signal to any thread, and Python acts on it in the main thread alone, which a wait
     without end would keep from noticing.

@@ -1,4 +1,4 @@
-"""Starts a stdio server and outlives neither it nor the process that asked for it.
+"""Start a stdio server, and end with it or with the process that asked for it.
 
 Run as a script, on POSIX, without site-packages: ``python -I -S launcher.py STATUS_FILE PARENT_PID NAMES --
 COMMAND ARGUMENT...``. NAMES are the environment variables the server may see, joined by ``=``.

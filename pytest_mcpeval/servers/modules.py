@@ -50,7 +50,7 @@ def imported(target: str, directory: Path | None) -> Any:
 
 
 def _searched(name: str, module: ModuleType | None, error: BaseException) -> str:
-    """Where Python looked in vain for the module itself; where the module is that lacks something."""
+    """Return where Python searched for a missing module, or where a module is that lacks something."""
     if module is not None:
         return f"; {name} is {module.__file__}" if module.__file__ else ""
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -63,7 +63,7 @@ def _searched(name: str, module: ModuleType | None, error: BaseException) -> str
 
 
 def _require_own(name: str, loaded_from: str | None, directory: Path) -> None:
-    """Two directories may each have a ``search.py``; Python loads one of them only."""
+    """Raise if another module of this name is loaded: two directories may each have a ``search.py``."""
     stem = directory.joinpath(*name.split("."))
     own = next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
     if own is not None and loaded_from is not None and not own.samefile(loaded_from):

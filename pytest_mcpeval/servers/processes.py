@@ -32,7 +32,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class ProcessFiles:
-    """The two files that tell about one server process, in a directory that outlives it."""
+    """The status and stderr files of one server process, in a directory that outlives it."""
 
     stderr: Path
     status: Path

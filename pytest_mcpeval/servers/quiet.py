@@ -1,4 +1,4 @@
-"""Keeps what the mcp library logs about misbehaving servers out of the user's log.
+"""Keep messages of the mcp library about misbehaving servers out of the user's log.
 
 Garbage on a server's stdout, a broken stream: mcp logs them with tracebacks that look like a defect of the
 test run. The connection reports the same facts where they belong.

@@ -1,4 +1,4 @@
-"""What an MCP server answered, reduced to what checks and reports need."""
+"""The answer of an MCP server, reduced to what checks and reports need."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def parse_servers(document: Document, section: str = _MCP_JSON) -> dict[str, Ser
 
 
 def ignored_keys(document: Document) -> Iterator[Problem]:
-    """What a ``.mcp.json`` says that means nothing here, each with its line."""
+    """Yield the settings of a ``.mcp.json`` that are ignored here, each with its line."""
     for key in _foreign(document.data, (_MCP_JSON,)):
         yield document.problem(key, message=f"ignored: {shown(key)}")
     for name, entry in document.data[_MCP_JSON].items():
@@ -126,7 +126,7 @@ def ignored_keys(document: Document) -> Iterator[Problem]:
 
 
 def _is_remark(name: str, entry: object) -> bool:
-    """Whether an entry among the servers is none, such as ``_comment`` with a text."""
+    """Return whether an entry among the servers is a remark, such as ``_comment`` with a text."""
     return not name[:1].isalpha() and not isinstance(entry, Mapping)
 
 
@@ -218,7 +218,7 @@ def _entry_problems(document: Document, section: str, name: str, entry: ServerEn
 
 
 def _unusable_texts(entry: ServerEntry) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """What no process can be started with and no request can be sent with, as keys and a message."""
+    """Yield texts that no process or request can use, as keys and a message."""
     for key in _TEXTS:
         value = getattr(entry, key) or ()
         parts = {None: value} if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What every target offers that is asked many times, and how it fails."""
+"""The interface of targets, and their errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_mcpeval.text.visible import indented
 AnswerReason = Literal[
     "timeout", "crashed", "raised", "answer", "http", "refused", "unreachable", "protocol", "connection"
 ]
-"""Why a request brought no answer that can be used.
+"""Why a request got no usable answer.
 
 ``timeout``: none within the time limit. ``crashed``: the process ended. ``raised``: the function raised.
 ``answer``: what came back is not what was asked for. ``http``: an HTTP error status. ``refused``: HTTP 401 or
@@ -24,7 +24,7 @@ own error. ``connection``: the connection broke while the answer was awaited.
 """
 
 Request = Mapping[str, Any]
-"""What a target is asked, as plain JSON data under names."""
+"""A request to a target: names with plain JSON data."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,9 @@ class Codec:
 
 
 class Target(Protocol):
-    """What is evaluated, asked request by request.
-
-    Made without cost; `open` does what is slow. One object serves all requests of a process, and `ask` may be
-    called from several threads at once.
+    """The system under evaluation, asked request by request. Creating it is cheap; `open` does slow
+    work. One object serves all requests of a process, and `ask` may be called from several threads at
+    once.
     """
 
     @property
@@ -97,7 +96,7 @@ class DefinedTarget:
 
 
 class AnswerError(Exception):
-    """A request brought no answer. ``stderr_tail`` is what the target last wrote on standard error.
+    """A request got no answer. ``stderr_tail`` is what the target last wrote on standard error.
 
     ``cause`` identifies what keeps every request from being answered, such as a program that ends when it is
     started; empty where it is this request.
@@ -117,7 +116,10 @@ class AnswerError(Exception):
 
 
 def cause_of(error: AnswerError | None, target: str) -> str:
-    """What identifies an error that other requests to a target bring as well; empty if it is this one's."""
+    """Return a key of an error that other requests to the target have too.
+
+    Empty if only this request has it.
+    """
     if error is None:
         return ""
     return error.cause or (f"{target}: {error.reason}" if error.is_incident else "")
@@ -148,7 +150,7 @@ class TargetStartError(TargetError):
 
 
 MISSING = object()
-"""What `field_of` finds where there is nothing."""
+"""The result of `field_of` if there is no value."""
 
 
 def field_of(entry: Any, path: str, default: Any = MISSING) -> Any:

@@ -1,8 +1,8 @@
 """``command:``, a program that is started once and answers one line of JSON for each line it reads.
 
-It reads ``{"id": 1, …}`` with the request, and writes its answer with the same ``id``: only an id tells for
-certain that an answer belongs to its request. ``{"error": "…"}`` says that it failed.
-Logs belong on standard error. It must not keep its answers in a buffer, and ends when its input does.
+It reads ``{"id": 1, …}`` with the request, and writes its answer with the same ``id``: only an id
+proves that an answer belongs to its request. ``{"error": "…"}`` says that it failed. Logs belong on
+standard error. It must not keep its answers in a buffer, and ends when its input does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GRACE_SECONDS = 1.0
 _END_SECONDS = 5.0
 _STATUS_SECONDS = 3.0
 _MOST_FRUITLESS = 2
-"""Processes in a row that end without a single answer; then nothing more is tried."""
+"""After this many processes in a row end without an answer, nothing more is tried."""
 
 
 class CommandTarget(DefinedTarget):
@@ -81,7 +81,7 @@ class CommandTarget(DefinedTarget):
                 why = f"{_MOST_FRUITLESS} processes in a row ended without an answer; {last.message}"
                 raise AnswerError(last.reason, f"not asked: {why}", cause=last.cause)
             process = self._running()
-            # What a process says before its first answer is about its start, and so about whoever asks first.
+            # Output before the first answer is about the start, so it belongs to the first request.
             began = process.files.stderr_size() if process.answered else 0
             try:
                 answer = process.answer(request, self._timeout)
@@ -93,7 +93,7 @@ class CommandTarget(DefinedTarget):
                 self._drop()
                 raise self._last_error from None
             except BaseException:
-                # Ctrl-C: the answer nobody read must not be taken for the next one.
+                # Ctrl-C: the unread answer must not be taken for the next one.
                 self._drop()
                 raise
             self._fruitless = 0

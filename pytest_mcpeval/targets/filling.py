@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pytest_mcpeval.targets.base import Request
 
-# A brace behind a dollar is that of another language, escaped: `$${name}` has become `${name}`.
+# A brace after a dollar belongs to an escaped placeholder: `$${name}` has become `${name}`.
 _PLACEHOLDER = re.compile(r"(?<!\$)\{(\w+)\}")
 
 

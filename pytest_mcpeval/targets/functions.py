@@ -54,7 +54,7 @@ class _FunctionTarget(ABC):
 
     @abstractmethod
     def _awaited(self, found: Awaitable[Any], seconds: float) -> Any:
-        """What an awaitable brings; raises `Late`."""
+        """Return the result of an awaitable; raise `Late` if it takes too long."""
 
     def _called(self, function: Callable[..., Any], request: Request) -> Any:
         try:
@@ -64,7 +64,7 @@ class _FunctionTarget(ABC):
         except (AnswerError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            # `pytest.skip` and its kin too: what is evaluated does not decide that it is not.
+            # `pytest.skip` and the like too: a target must not skip its own evaluation.
             raise _raised(error) from error
 
     async def _answer_of(self, found: Awaitable[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""How a target is chosen in a file: exactly one way to ask it, in short (``python:pkg.mod:f``) or in full."""
+"""The settings of a target: exactly one way to ask it, in short (``python:pkg.mod:f``) or in full."""
 
 from __future__ import annotations
 

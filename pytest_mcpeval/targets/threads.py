@@ -1,4 +1,4 @@
-"""Threads and an event loop for code of other people: with time limits, and never in the way of an exit."""
+"""Threads and an event loop for users' code, with time limits; they never prevent the process from ending."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GRACE_SECONDS = 5.0
 
 
 class Late(Exception):  # noqa: N818 (names what happened)
-    """The time is over. What was begun may go on; what it brings is dropped."""
+    """The time is over. The call may continue; its result is dropped."""
 
 
 class DaemonThreads:
@@ -67,7 +67,7 @@ class DaemonThreads:
             self._free += 1
 
     def close(self) -> None:
-        """Let the threads end, but for those that are busy for ever."""
+        """Let the threads end, except those that never return."""
         with self._lock:
             for _ in range(self._threads):
                 self._jobs.put(None)
@@ -83,7 +83,7 @@ class EventLoop:
         self._thread: threading.Thread | None = None
 
     def run(self, awaitable: Awaitable[ResultT], seconds: float) -> ResultT:
-        """What the awaitable brings or raises.
+        """Return the result of the awaitable, or raise its exception.
 
         Raises:
             Late: It did not end in time, and was cancelled.

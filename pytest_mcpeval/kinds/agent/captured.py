@@ -23,7 +23,7 @@ FoundT = TypeVar("FoundT")
 
 
 class Captured:
-    """What was captured of a case. Everything is either the evidence, or the `Reason` why there is none.
+    """The captured evidence of a case. Every method returns the evidence, or the `Reason` why there is none.
 
     ``max_dom_bytes`` is the largest page that is read.
     """
@@ -53,7 +53,7 @@ class Captured:
         return self._log("generations.jsonl", evidence.read_generations)
 
     def doubt(self, name: str) -> Reason | None:
-        """Why a log does not show that something did not happen; None when it does."""
+        """Return why a log is not complete enough to show that something did not happen; None if it is."""
         why = self._doubts if isinstance(self._doubts, str) else self._doubts.get(name)
         if why is None:
             return None

@@ -18,10 +18,10 @@ UNFINISHED = "the capture did not finish: there is no trace/capture.json"
 class Capture:
     """One capture.
 
-    ``input`` and ``url`` are what it was made with; ``error`` says which step failed and why, ``fetch_error``
-    why the trace backend could not be asked. ``final_url`` is where the page was when it was captured last.
-    ``started`` and ``ended`` are ISO times. ``agent``, ``run_id`` and ``final_url`` are None in captures of
-    earlier versions.
+    ``input`` and ``url`` are what it was made with; ``error`` says which step failed and why,
+    ``fetch_error`` why the trace backend could not be asked. ``final_url`` is the address of the page
+    at the last capture. ``started`` and ``ended`` are ISO times. ``agent``, ``run_id`` and
+    ``final_url`` are None in captures of earlier versions.
     """
 
     case_id: str
@@ -40,7 +40,7 @@ class Capture:
 
 
 def capture_of(directive: Directive, result: CaptureResult) -> Capture:
-    """What is kept of a visit."""
+    """Return the record of a visit."""
     error = result.error
     return Capture(
         case_id=directive.case_id,
@@ -86,7 +86,7 @@ def read_capture(folder: CaseFolder) -> Capture | None:
 
 
 def note_fetched(folder: CaseFolder) -> None:
-    """Evidence was fetched after all: the case no longer waits for its trace backend.
+    """Record that evidence was fetched later, so the case no longer waits for its trace backend.
 
     Raises:
         ValueError: What is kept of the capture cannot be read.

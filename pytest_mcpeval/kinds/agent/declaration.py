@@ -1,4 +1,4 @@
-"""How manifests look, and what runs leave behind."""
+"""How manifests, and the files of runs, are detected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ARTIFACT_KEYS = (
 
 
 class AgentDeclaration(KindDeclaration):
-    """Manifests: a deployed web agent, and what must hold when it is asked something."""
+    """Manifests: a deployed web agent, and what its answers must satisfy."""
 
     name = "agent"
     file_description = "a manifest with `apiVersion`, `access` and `cases` (agent)"

@@ -27,7 +27,7 @@ def directive_of(
     base_url: str | None = None,
     storage_state: str | Mapping[str, Any] | None = None,
 ) -> Directive:
-    """What the driver is told about a case.
+    """Return the directive of a case for the driver.
 
     ``run`` is the folder to capture into, by default that of the suite's run. ``base_url`` is where the
     agent really runs: its origin takes the place of that in the manifest.
@@ -54,7 +54,7 @@ def directive_of(
 
 
 def placeholders(folder: RunFolder, case: AgentCase) -> dict[str, str]:
-    """What stands for ``{case_id}`` and ``{run_id}``."""
+    """Return the values of ``{case_id}`` and ``{run_id}``."""
     return {"case_id": case.id, "run_id": folder.path.name}
 
 

@@ -1,4 +1,4 @@
-"""The canonical logs: what an agent did, whichever source told it. Their schemas, reading and writing.
+"""The canonical logs of what an agent did, independent of their source: schemas, reading and writing.
 
 Every source writes the same files under ``trace/observability/``; scoring reads nothing else.
 """

@@ -1,4 +1,4 @@
-"""The text a person reads under a case that did not pass: its assertions, evidence and recovery."""
+"""The report text about a case that did not pass: its assertions, evidence and recovery."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _lines(case: AgentCase, sample: Sample) -> Iterator[str]:
 
 
 def outcome_lines(outcome: Mapping[str, Any]) -> Iterator[str]:
-    """One assertion as ``✗ kind: message``, with what it stands on below."""
+    """Yield one assertion as ``✗ kind: message``, with its evidence below."""
     yield f"  {MARKS[outcome['outcome']]} {outcome['assertion_kind']}: {outcome['message']}"
     if outcome["outcome"] == "failed":
         yield indented(f"expected: {_excerpt(outcome['expected'])}")

@@ -1,4 +1,4 @@
-"""Which folder a case of a suite is captured into, or was."""
+"""Find the folder of a case, to capture into or already captured."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def of_agent(directories: Iterable[Path], agent: str) -> RunFolder | None:
 
 
 def check_one_of_each_agent(directories: Iterable[Path]) -> None:
-    """See that of each agent one run is named: with two, nobody knows which is meant.
+    """Raise if two runs of the same agent are named.
 
     Raises:
         ValueError: Two are of the same agent; the text says which.
@@ -53,7 +53,7 @@ def check_one_of_each_agent(directories: Iterable[Path]) -> None:
 
 
 def agent_of(directory: Path) -> str:
-    """The agent of a captured run: as its files say, wherever they lie, else as its parent is named."""
+    """Return the agent of a captured run: from its files, else from the name of its parent folder."""
     models = dict.fromkeys(sorted(directory.glob("*/score.json")), CaseScore)
     for path, model in {directory / "score.json": AgentScore, **models}.items():
         with suppress(ScoreFileError):
@@ -121,7 +121,7 @@ def captured_folder(suite: AgentSuite, case_id: str) -> CaseFolder:
 
 
 def left_unscored(suite: AgentSuite, folder: RunFolder) -> str:
-    """Where cases lie that were captured and not scored, and how they are."""
+    """Return where captured but unscored cases are, and the command that scores them."""
     return (
         f"agent {suite.manifest.name}: captured but not scored, in {folder.path}: "
         f"pytest --mcpeval {suite.key} --mcpeval-score-only={folder.path}"

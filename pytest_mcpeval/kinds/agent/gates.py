@@ -1,4 +1,4 @@
-"""The gates of an agent: pass rate, missing evidence, what fails that passed in an earlier run. Pure."""
+"""The gates of an agent: pass rate, missing evidence, and newly failing assertions. Pure."""
 
 from __future__ import annotations
 

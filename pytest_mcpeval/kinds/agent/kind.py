@@ -88,7 +88,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
             raise TargetError(str(error), cause=f"driver {name}: {error}") from None
 
     def ask(self, suite: Agent, case: AgentItem, context: RunContext) -> Visit:
-        """Drive the case, or take what was captured of it before."""
+        """Visit the page for the case, or use its earlier capture."""
         agent = _agent(suite)
         if agent.options.mode == "score_only":
             return revisit(agent, case.spec)
@@ -102,7 +102,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
             raise TargetError(message, cause=f"runs of {suite.key}") from None
 
     def judge(self, suite: Agent, case: AgentItem, answers: Visit, context: RunContext) -> Sample:
-        """Score what was captured, and leave the score beside it."""
+        """Score the captured evidence, and write the score next to it."""
         agent = _agent(suite)
         learn(agent.manifest)
         if agent.options.mode == "capture_only":
@@ -134,7 +134,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
         return gates.judge_gates(suite.key, agent.settings.gates, samples, compared or None)
 
     def compare(self, suite: Agent, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What became of every assertion since an earlier run; empty without one."""
+        """Return the change of every assertion since an earlier run; empty without one."""
         try:
             folder = baseline_folder(_agent(suite))
             if folder is None:

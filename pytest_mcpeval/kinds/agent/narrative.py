@@ -27,7 +27,7 @@ from pytest_mcpeval.loading.schema import sentences
 
 
 class NarrativeError(Exception):
-    """A narrative that does not stand on what was captured; ``problems`` are sentences for people."""
+    """A narrative without support in the captured files; ``problems`` are sentences for users."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
@@ -94,7 +94,7 @@ def read_narrative(path: Path, case_id: str, folder: CaseFolder) -> Narrative:
 
 
 def grounding_problems(narrative: Narrative, case_id: str, folder: CaseFolder) -> Iterator[str]:
-    """What a narrative says that does not stand on what was captured of a case."""
+    """Yield statements of a narrative that the captured files of a case do not support."""
     if narrative.case_id != case_id:
         yield f"case_id: the narrative is of {shown(narrative.case_id)}, and the score of {shown(case_id)}"
     for number, observation in enumerate(narrative.observations):
@@ -105,7 +105,7 @@ def grounding_problems(narrative: Narrative, case_id: str, folder: CaseFolder) -
 
 
 def citation_problem(artifact_path: str, folder: CaseFolder, span_id: str | None = None) -> str | None:
-    """Why a citation does not hold, or None: it must be a captured file, and the span one of those in it."""
+    """Return why a citation is invalid, or None: it must name a captured file, and a span in it."""
     try:
         path = (folder.path / artifact_path).resolve()
         inside = path.is_relative_to(folder.path.resolve())
@@ -125,9 +125,9 @@ def citation_problem(artifact_path: str, folder: CaseFolder, span_id: str | None
 
 
 def narrative_of(row: CaseRow, folder: CaseFolder) -> Narrative | None:
-    """The narrative that a score tells by itself: what does not hold, or else what does.
+    """Return a narrative made from the score: the failures, or else what passed.
 
-    None when nothing was captured that it could cite.
+    None if nothing was captured that it could cite.
     """
     wanted = [outcome for outcome in row.outcomes if outcome.status != "passed"] or row.outcomes
     observations = [found for outcome in wanted if (found := _observed(outcome, folder)) is not None]
@@ -166,7 +166,7 @@ def _observed(outcome: AssertionOutcome, folder: CaseFolder) -> Observation | No
 
 
 def _something(folder: CaseFolder) -> str | None:
-    """A captured file that shows the state of a case for which there is no better evidence."""
+    """Return a captured file that shows the state of a case without better evidence."""
     pages = folder.captured_dom("after_submit"), folder.failure_screenshot, folder.captured_dom("landing")
     for path in (*pages, folder.capture):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""What the command line says about a session of agents."""
+"""Command line options of agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of an assertion: passed, failed or inconclusive, each with what it stands on."""
+"""The outcome of an assertion: passed, failed or inconclusive, with its evidence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Reason:
-    """Which evidence is missing, and where it would have to be."""
+    """Which evidence is missing, and where it was expected."""
 
     kind: ReasonKind
     message: str

@@ -1,4 +1,4 @@
-"""Before a case is driven: its credentials, and what fixtures say on where the agent is."""
+"""Prepare a visit: credentials, and URLs and login from fixtures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLACES = ("url", "langfuse", "otel", "phoenix")
 
 @dataclass(frozen=True)
 class Places:
-    """Where things really are: URLs by ``url``, ``langfuse``, ``otel`` and ``phoenix``; who is logged in."""
+    """Actual addresses: URLs by ``url``, ``langfuse``, ``otel`` and ``phoenix``; and the login state."""
 
     urls: Mapping[str, str]
     storage_state: str | Mapping[str, Any] | None = None

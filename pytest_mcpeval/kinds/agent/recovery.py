@@ -1,4 +1,4 @@
-"""What to do about evidence that is missing: the steps a person takes, by reason and by declared sources."""
+"""Steps to get missing evidence, by reason and by declared sources."""
 
 from __future__ import annotations
 

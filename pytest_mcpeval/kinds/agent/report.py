@@ -36,7 +36,7 @@ WORDS = {"passed": "✓ passed", "failed": "✗ failed", "inconclusive": "? inco
 
 
 class ReportError(Exception):
-    """A score that cites what is not there, or a narrative that does not hold; one sentence each."""
+    """A score cites a missing file, or a narrative is unsupported; one sentence each."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems

@@ -56,7 +56,7 @@ def drive(
 def _with_evidence(
     suite: AgentSuite, case: AgentCase, folder: CaseFolder, capture: Capture, places: Places
 ) -> Capture:
-    """The page first: a trace backend that has traces of the case then overwrites what the page told."""
+    """Read the page first; if a trace backend has traces of the case, they replace the logs from the page."""
     from pytest_mcpeval.kinds.agent.observability.fetching import ObservabilityError, TraceQuery, fetch
     from pytest_mcpeval.kinds.agent.observability.introspection import extract
 
@@ -103,7 +103,7 @@ def revisit(suite: AgentSuite, case: AgentCase) -> Visit:
 
 
 def problem_of(capture: Capture | None) -> str | None:
-    """Why nothing can be said about a case on what was captured of it; None when it was captured whole."""
+    """Return why a captured case cannot be judged; None if its capture is complete."""
     if capture is None:
         return UNFINISHED
     fetching = None if capture.fetch_error is None else f"observability: {capture.fetch_error}"

@@ -1,4 +1,4 @@
-"""The score of a case → its sample: what is the same in every run, and under ``run`` what is not."""
+"""The score of a case → its sample; values that differ from run to run are under ``run``."""
 
 from __future__ import annotations
 

@@ -76,10 +76,10 @@ def _sum(values: Sequence[float]) -> Measured | None:
 def latency_ms(rows: Sequence[Generation]) -> Measured | None:
     """The time from the first start to the last end, so that calls side by side count once; None of nothing.
 
-    Calls of which one time alone is known make it longer, and are none that it is over.
+    A call with only one known time extends it, but is not counted in ``rows``.
 
     Raises:
-        EvidenceError: A time is none, or a call ended before it started.
+        EvidenceError: A time is malformed, or a call ended before it started.
     """
     starts = {number: moment(row.started_at) for number, row in enumerate(rows) if row.started_at}
     ends = {number: moment(row.ended_at) for number, row in enumerate(rows) if row.ended_at}

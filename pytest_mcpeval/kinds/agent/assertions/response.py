@@ -1,4 +1,4 @@
-"""The assertion on the captured page: what it shows that is new since it was opened, and was not typed."""
+"""The assertion on the captured page: its text that is new since it was opened and is not the input."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ NO_ANSWER = {
     TYPED: "where the page repeats the input",
     TITLE: "in the title of the page",
 }
-"""What a text on the page may be that is no answer."""
+"""Why a text on the page is not an answer."""
 
 PART_OF_AN_ANSWER = 2
-"""An input of so many words may well occur in an answer. A longer one that occurs whole is a quotation."""
+"""An input of up to this many words may occur in an answer. A longer one that occurs whole is a quotation."""
 
 SAME_SHARE = 0.5
 """The share of its words that a text of the landing page has kept, if it is still the same text."""
 
 LARGEST_COMPARISON = 4_000_000
 MOST_COMPARED = 200
-"""Of more texts that are gone, all are taken together: whatever word one of them had is old."""
+"""If more texts than this are gone, they are taken together: every word of them is old."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -50,15 +50,16 @@ _UNRENDERED = re.compile(
     r"|(?<=\])\([^()\s]+\)",  # where a link leads
     re.MULTILINE,
 )
-"""What chat pages read in an input and do not repeat."""
+"""Parts of an input that chat pages interpret and do not repeat."""
 
 _CUT = re.compile(r"…|\.\.\.")
 _LABEL = re.compile(r"(?:\d\d?[:.]\d\d\s+|[^:：]{1,20}(?::\s+|：))*")
-"""A time, and who says it, before a message."""
+"""A time and a name before a message."""
 
 
 def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[AssertionOutcome]:
-    """The page with the answer holds the text, blanks aside, in a place that is new and was not typed.
+    """The page with the answer contains the text, ignoring blanks, in a place that is new and is not
+    the input.
 
     Without a captured landing page: anywhere in its visible text.
     """
@@ -96,7 +97,7 @@ def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[Ass
 
 
 def _unknown(searched: str, case: AgentCase) -> str:
-    """What a pass may be worth where nobody knows how the page looked before."""
+    """Return a warning for a pass if it is not known how the page looked before."""
     if searched in normalized(case.input):
         return "; beware, it is also part of the input, which chat pages repeat"
     return "; the page was not captured before the input, so the text may have been there before"
@@ -107,7 +108,7 @@ def _end_of(text: str) -> str:
 
 
 class Page:
-    """The visible text of a page, and of each of its characters whether it is new, or what else it is."""
+    """The visible text of a page; for each character, whether it is new, or why not."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.text = " ".join(block.text for block in blocks)
@@ -117,10 +118,10 @@ class Page:
         self._starts = list(accumulate(lengths, initial=0))[:-1]
 
     def new_place(self, wanted: str, landing: Sequence[Block], typed: str) -> tuple[int, set[int]]:
-        """Where the text is that is wanted, with something new in it; else -1, and what it is instead.
-
-        A block that the landing page had as well, wherever it stood, is old, as often as it stood there. In a
-        block that has only changed, such as a heading with a counter, the words that it has kept are old.
+        """Return the place of the expected text with something new in it; else -1, and why other
+        places do not count.  A block that the landing page had too is old, as often as the landing
+        page had it. In a block that changed, such as a heading with a counter, the unchanged words
+        are old.
         """
         left = Counter(block.text for block in landing)
         changed: set[int] = set()
@@ -133,7 +134,7 @@ class Page:
             else:
                 changed.add(index)
         self._mark_typed(typed)
-        # Others have no part in what is wanted.
+        # Other blocks have nothing in common with the expected text.
         sought = _tokens(wanted)
         parts = (text for text in left.elements() if any(part in text.casefold() for part in sought))
         vanished = [tokens for text in parts if any(map(_is_word, tokens := _tokens(text)))]
@@ -163,7 +164,7 @@ class Page:
         self._marks[start:end] = bytes([mark]) * (end - start)
 
     def _mark_kept(self, index: int, vanished: list[list[str]], together: set[str] | None) -> None:
-        """Mark what a block has kept of one that the landing page had; each of those is kept once."""
+        """Mark the words that a block has kept of a block of the landing page, each of which is used once."""
         start, end = self._span(index)
         found = list(_TOKEN.finditer(self.text, start, end))
         tokens = [token[0].casefold() for token in found]
@@ -187,9 +188,9 @@ class Page:
     def _mark_typed(self, typed: str) -> None:
         """Mark the input where the page repeats it: as a message, in a heading, quoted, or cut off with dots.
 
-        What chat pages do not repeat of it, such as a command or the marks of a list, may be missing.
-        Of an input of one or two words, which an answer may well hold, only messages of nothing else are
-        marked, or else the first occurrence.
+        Parts that chat pages do not repeat, such as a command or the marks of a list, may be missing.
+        An input of one or two words, which an answer may contain, is marked only where it is a whole
+        message, or else at its first occurrence.
         """
         repeated = (normalized(typed), normalized(_UNRENDERED.sub(" ", typed)))
         shown_as = {_letters(text)[0]: text for text in repeated}
@@ -221,7 +222,8 @@ class Page:
             self._mark_cut(index, shown_as)
 
     def _mark_cut(self, index: int, inputs: Mapping[str, str]) -> None:
-        """Mark the beginning of an input that a block holds alone or before dots, after a label or none.
+        """Mark the beginning of an input if a block has only that, or continues with dots, with or
+        without a label.
 
         One or two words count only where the block ends in dots, and words up to a punctuation mark of the
         input only before dots: they may be an answer, one of those that a question offers. ``inputs`` are
@@ -261,12 +263,12 @@ def _tokens(text: str) -> list[str]:
 
 
 def _words(text: str) -> int:
-    """How many words a text has; of scripts without blanks two characters are taken for one."""
+    """Return the number of words of a text; in scripts without blanks, two characters count as one word."""
     return max(len(text.split()), sum(unicodedata.east_asian_width(char) in "WF" for char in text) // 2)
 
 
 def _is_word(token: str) -> bool:
-    """Whether a token tells one text from another, as numbers and punctuation do not."""
+    """Return whether a token distinguishes texts; numbers and punctuation do not."""
     return _counts(token[0]) and not token.isdigit()
 
 

@@ -10,7 +10,7 @@ from pytest_mcpeval.kinds.agent.outcomes import AssertionOutcome, Evidence, Reas
 
 @dataclass(frozen=True)
 class Judged:
-    """The assertion in hand: its kind, the tool or agent it is about, and what it wants."""
+    """The assertion to judge: its kind, the tool or agent it is about, and what it expects."""
 
     kind: str
     target: str | None
@@ -37,7 +37,7 @@ def decided(judged: Judged, holds: bool, message: str, observed: Any, evidence: 
 def bounded(
     judged: Judged, holds: bool, message: str, observed: Any, evidence: Evidence, doubt: Reason | None
 ) -> AssertionOutcome:
-    """It holds because something did not happen, or not more often, which only whole evidence shows."""
+    """Return the verdict of a limit, which passes only with complete evidence."""
     if holds and doubt is not None:
         told = replace(doubt, message=f"{message}, but the evidence may be incomplete: {doubt.message}")
         return inconclusive(judged, told)
@@ -45,7 +45,7 @@ def bounded(
 
 
 def inconclusive(judged: Judged, reason: Reason) -> AssertionOutcome:
-    """Nobody knows; how to find out is added by `scoring`."""
+    """Return an inconclusive outcome; `scoring` adds how to resolve it."""
     return AssertionOutcome(
         judged.kind, judged.target, "inconclusive", judged.expected, reason.message, reason=reason
     )

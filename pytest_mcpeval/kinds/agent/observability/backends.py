@@ -1,4 +1,4 @@
-"""What every trace backend is asked, and what it finds."""
+"""The interface of all trace backends: the query and its result."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pytest_mcpeval.loading.messages import counted
 from pytest_mcpeval.text.redact import redactor
 
 CLOCK_SKEW = timedelta(seconds=2)
-"""How far the clock of the agent may be behind ours."""
+"""How far the agent's clock may be behind ours."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Which traces are meant: those of a session that began in an interval (both ends belong to it)."""
+    """The traces to fetch: those of a session that began in an interval, both ends included."""
 
     session_id: str
     since: datetime | None = None
@@ -51,7 +51,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Found:
-    """What a backend has at the moment. ``pending`` counts traces that it lists and does not have yet."""
+    """The spans that a backend has now. ``pending`` counts traces that it lists but cannot return yet."""
 
     spans: tuple[Span, ...] = ()
     skipped: int = 0

@@ -36,9 +36,9 @@ FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 2.0
 
 REMOTE_PARENT_SECONDS = 6.0
-"""A parent that has not come for this long after everything else is one that another system keeps.
+"""A parent that is missing for this long after everything else is assumed to be in another system.
 
-Exporters send batches every 5 s, unless told otherwise. Half of ``trace_wait_ms``, where that is less.
+By default, exporters send batches every 5 s. Half of ``trace_wait_ms``, if that is less.
 """
 
 
@@ -62,10 +62,9 @@ class FetchResult:
 
 
 def fetch(backend: TraceBackend, query: TraceQuery, folder: CaseFolder) -> FetchResult:
-    """Write the canonical logs of a case from its traces, over those that the agent's page told.
-
-    Without traces, or with traces that know no tools, agents and models, no log is written. Which logs
-    may be incomplete is written beside them.
+    """Write the canonical logs of a case from its traces, replacing those from the agent's page.
+    Without traces, or if no span belongs to a tool, an agent or a model, no log is written. A file
+    next to the logs says which may be incomplete.
 
     Raises:
         ObservabilityError: The backend cannot be asked, or its answer cannot be read.
@@ -124,7 +123,10 @@ def _opened(backend: TraceBackend) -> Backend:
 
 
 def _polled(asked: Backend, window: Window, seconds: float) -> tuple[Found, bool]:
-    """What the backend has once it is complete and no longer grows, or when time is up; and which it was."""
+    """Return the spans once the traces are complete and no longer grow, or when the time is up.
+
+    And whether they are complete.
+    """
     began = grown = time.monotonic()
     pause, before = FIRST_PAUSE_SECONDS, -1
     quiet = min(REMOTE_PARENT_SECONDS, seconds / 2)
@@ -153,7 +155,7 @@ def _waited(backend: TraceBackend) -> str:
 
 
 def _gaps(found: Found, *, complete: bool, backend: TraceBackend) -> Iterator[str]:
-    """Why there may have been more than what was found."""
+    """Yield reasons why spans may be missing."""
     if found.skipped:
         yield f"{counted(found.skipped, 'malformed span')} skipped: evidence may be missing"
     if found.pending:

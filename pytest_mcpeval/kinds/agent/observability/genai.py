@@ -82,10 +82,10 @@ class RawSpan:
 
 
 def span_of(raw: RawSpan) -> Span:
-    """What a span says.
+    """Return the span that raw attributes describe.
 
     Raises:
-        MalformedSpanError: A number among its attributes is none, or a tool or agent has no name.
+        MalformedSpanError: A number among its attributes is malformed, or a tool or agent has no name.
     """
     kind = kind_of(raw.attributes)
     return Span(
@@ -133,10 +133,8 @@ def _name(kind: SpanKind, raw: RawSpan) -> str:
 
 
 def usage_of(attributes: Attributes) -> Usage:
-    """What a model call took. Totals that are not given are sums, where both parts are known.
-
-    Raises:
-        MalformedSpanError: A number is none, or negative.
+    """Return the tokens and costs of a model call; a missing total is the sum of its parts, if both
+    are known.  Raises: MalformedSpanError: A number is malformed or negative.
     """
     entered, left = _count(attributes, INPUT_TOKENS), _count(attributes, OUTPUT_TOKENS)
     if attributes.get("gen_ai.operation.name") == "embeddings" and left is None:

@@ -1,7 +1,6 @@
-"""``observability.ui_introspection``: what the agent's own page tells, read by declared selectors.
-
-Only what the page is said to expose is read, and only what the selectors find is written. What is not found,
-or only in part, leaves no log: then the assertions on it are inconclusive.
+"""``observability.ui_introspection``: read logs from the agent's own page by declared selectors.
+Only what the manifest says the page exposes is read. If something is not found, or only in part,
+there is no log of it, and the assertions on it are inconclusive.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ Entry = dict[str, str | None]
 
 
 class NotFoundError(Exception):
-    """A page does not tell what it is said to expose; the text says what is missing."""
+    """A page does not show what the manifest says it exposes; the text says what is missing."""
 
 
 def extract(ui: UiIntrospection, folder: CaseFolder) -> tuple[str, ...]:
-    """Write the canonical logs that the page with the answer tells; gives remarks on those it does not.
+    """Write the canonical logs from the page with the answer; return remarks about missing ones.
 
     Entries that were on the page before the input are of earlier conversations, or examples: left out.
 

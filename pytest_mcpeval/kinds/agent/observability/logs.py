@@ -61,15 +61,15 @@ def unique(spans: Iterable[Span]) -> dict[Key, Span]:
 def tells_anything(spans: Iterable[Span]) -> bool:
     """Whether any span is one of a tool, an agent or a model.
 
-    Traces without a single one say that the agent is not instrumented, and nothing on what it did not do.
+    Traces without such a span mean that the agent is not instrumented; they do not show what it did not do.
     """
     return any(span.kind != "other" for span in spans)
 
 
 def shows_more_than_models(spans: Iterable[Span]) -> bool:
-    """Whether tools or agents are traced.
+    """Return whether any span belongs to a tool or an agent.
 
-    A client of a model that is traced and nothing else tells nothing on what the agent did besides.
+    Spans of an instrumented model client alone do not show what else the agent did.
     """
     return any(span.kind in ("tool", "agent") for span in spans)
 

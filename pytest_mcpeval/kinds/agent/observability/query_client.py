@@ -33,10 +33,10 @@ class UnavailableError(Exception):
 
 
 def retried(ask: Callable[[], AnswerT]) -> AnswerT:
-    """The answer, asked for again after pauses that double: connection errors and 5xx may pass.
+    """Return the answer; after connection errors and 5xx, retry with doubling pauses.
 
     Raises:
-        ObservabilityError: There is none after several attempts.
+        ObservabilityError: Several attempts failed.
     """
     for attempt in range(ATTEMPTS):
         if attempt:

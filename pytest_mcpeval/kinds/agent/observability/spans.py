@@ -1,4 +1,4 @@
-"""A span of a trace, whichever backend it comes from, and what goes wrong when spans are fetched."""
+"""A span of a trace, independent of its backend, and errors of fetching spans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MalformedSpanError(ValueError):
 
 @dataclass(frozen=True)
 class Usage:
-    """What a model call took. Costs are in US dollars; None where the backend does not know."""
+    """Tokens and costs of a model call. Costs are in US dollars; None if unknown."""
 
     model: str | None = None
     input_tokens: int | None = None
@@ -57,7 +57,7 @@ class Span:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from all others."""
+        """The unique key of the span."""
         return self.trace_id, self.span_id
 
     @property
