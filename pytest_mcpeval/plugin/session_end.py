@@ -30,7 +30,8 @@ from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.reports.files import ReportWriter
 from pytest_mcpeval.reports.redacted import redact
 
-NO_FAILURE = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.INTERRUPTED)
+UNDECIDED = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+"""The exit statuses that a red verdict changes."""
 
 
 class Reporter:
@@ -132,6 +133,11 @@ class Reporter:
             return (yield)
         if self._evaluation is None:
             self._finish(session, is_complete=False)
+        if self._is_red and session.exitstatus in UNDECIDED:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.runtime.settings.shard:
+            # There are more shards than tests.
+            session.exitstatus = pytest.ExitCode.OK
         self._finishing = session
         try:
             return (yield)
@@ -145,17 +151,12 @@ class Reporter:
             self._end(session)
 
     def _end(self, session: pytest.Session) -> None:
-        """Write the reports. None says "passed" if the exit status is that of a failure, or the reverse."""
+        """Write the reports, with the exit status that the others left."""
         self._state = replace(self._state, exit_status=self._unexplained_exit_status(session))
         self._evaluation, self._finishing = self.evaluation, None
         self._write_reports()
-        verdict = None if self._evaluation is None else self._evaluation.verdict
-        is_red = verdict in ("failed", "error") or self.lacks_verdict or self.writer.problems
-        if is_red and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        if self.writer.problems and session.exitstatus in UNDECIDED:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.runtime.settings.shard:
-            # There are more shards than tests.
-            session.exitstatus = pytest.ExitCode.OK
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -167,9 +168,15 @@ class Reporter:
         return replace(found, verdict="error", reason=f"{exit_status_words(status)}, {found.reason}")
 
     def _unexplained_exit_status(self, session: pytest.Session) -> int:
-        """The exit status, if it is that of a failure for which no test is the reason; else 0."""
-        is_explained = session.exitstatus == pytest.ExitCode.TESTS_FAILED and self._state.failures
-        return 0 if session.exitstatus in NO_FAILURE or is_explained else int(session.exitstatus)
+        """The exit status, if it is that of a failure for which no test or gate is the reason; else 0."""
+        status = session.exitstatus
+        is_explained = self._is_red and status == pytest.ExitCode.TESTS_FAILED
+        return 0 if is_explained or status in (*UNDECIDED, pytest.ExitCode.INTERRUPTED) else int(status)
+
+    @property
+    def _is_red(self) -> bool:
+        found = self._evaluation
+        return found is not None and (found.verdict in ("failed", "error") or self.lacks_verdict)
 
     @property
     def lacks_verdict(self) -> bool:

@@ -402,3 +402,11 @@ def test_a_session_whose_end_raises_has_not_passed(tmp_path: Path) -> None:
     run = project.run("-n0", "--mcpeval-report=report")
     assert (run.status, run.report()["verdict"]) == (7, "error")
     assert "exit status 7" in run.report()["reason"]
+
+
+def test_an_exit_status_that_a_project_gives_a_red_session_stays(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.suite("bad.yaml", failing("a-1"))
+    project.write("conftest.py", FAILING_SESSION.format("session.exitstatus = 0"))
+    run = project.run("-n0", "--mcpeval-report=report")
+    assert (run.status, run.report()["verdict"]) == (0, "failed")
