@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 DESCRIPTION = """\
-Find the Chromium that drives agents; where there is none, install one: by Playwright's own download, else by
-the package manager of the system. Says what it did.
+Find the Chromium for visits of agents. If there is none, install one: Playwright's download, else the
+system's package manager. Prints what it did.
 """
 
 
@@ -33,7 +33,7 @@ VERSION_SECONDS = 60
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Declare the command and its arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "install-browser", help="find or install the Chromium that drives agents", description=DESCRIPTION
+        "install-browser", help="find or install the Chromium for visits of agents", description=DESCRIPTION
     )
     return parser
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Judge the union of shards as one run: every gate, every report. Each DIR is the --mcpeval-report directory of
 a run of pytest --mcpeval --mcpeval-shard. Run it in a checkout of the project: it collects, without running
-anything, what pytest --mcpeval would run there, and every case of that must be in a shard.
+anything, what pytest --mcpeval would run there, and each of these cases must be in a shard.
 
-The exit code is that of one whole run: 0, or 1 when something failed. It is 2 when the shards are not the
-parts of one run of this checkout: cases are missing, shards disagree on one, or files, settings or versions
+The exit code is that of one whole run: 0, or 1 if something failed. It is 2 if the shards do not belong to
+one run of this checkout: cases are missing, shards disagree about a case, or files, settings or versions
 differ.
 """
 

@@ -11,19 +11,19 @@ from typing import Any
 NAMES = ("scenario", "retrieval", "corpus", "security", "agent", "session", "mcpeval.yaml", ".mcp.json")
 
 DESCRIPTION = """\
-Print a JSON Schema, with which editors complete and check data files. Save it, and begin a file with
+Print a JSON Schema for editors, which then complete and check data files. Save it, and begin a file with
   # yaml-language-server: $schema=scenario.schema.json
 
   scenario      suites of tool calls (the default), with every built-in check
-  retrieval     golden sets: queries with the tools they ought to find
+  retrieval     golden sets: queries with the tools they should find
   corpus        tool corpora that golden sets are measured on
-  security      labelled corpora: tool descriptions that detectors ought to flag, or ought not to
+  security      labelled corpora: tool descriptions that detectors should flag, or should not
   agent         manifests of web agents
   session       scenarios that an agent carries out with the attached servers
   mcpeval.yaml  servers and settings
   .mcp.json     servers
 
-Kinds that conftest files add have the names of their `file_models`.
+For kinds from conftest files, use the names in their `file_models`.
 """
 
 

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from pytest_mcpeval.plugin.runtime import Runtime
 
 DESCRIPTION = """\
-Spoil what is evaluated on purpose, and see whether the metrics and the gates notice. An unchanged search or
+Damage searches and detectors on purpose, and see whether metrics and gates notice. An unchanged search or
 detector must reproduce its numbers.
 
 Golden sets: labelled tools are removed, rankings shuffled, descriptions or schemas dropped. The embedded
-searches (bm25, tfidf) are built anew over a spoilt corpus. The index of any other search is out of reach: it
-is asked twice, by a run of pytest as in every eval, and its answers are spoilt.
+searches (bm25, tfidf) are built again from a damaged corpus. The index of any other search cannot be changed:
+a run of pytest asks it twice, and its answers are damaged.
 
-Labelled corpora: detectors that flag everything or nothing take the place of yours, and noise is added to
-its verdicts. It is asked twice, by a run of pytest.
+Labelled corpora: your detector is replaced by ones that flag everything or nothing, and noise is added to its
+verdicts. A run of pytest asks it twice.
 """
 
 MARKS = {True: "✓", False: "✗", None: "?"}

@@ -23,7 +23,7 @@ SHOWN_DESCRIPTION = 70
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Declare the command and its arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "servers", help="list the servers that are defined here, and try them", description=DESCRIPTION
+        "servers", help="list the servers that are defined here; --check starts them", description=DESCRIPTION
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these servers")
     parser.add_argument("--check", action="store_true", help="start each server and list its tools")

@@ -21,10 +21,11 @@ DESCRIPTION = """\
 Check data files and mcpeval.yaml files with the scans and baselines they name, and list every problem with
 its file and line.
 
-A directory stands for the files that pytest --mcpeval would collect below it: mcpeval.yaml files, files in
-datasets/, and those whose name says what they are (*.eval.yaml, ...). A file is checked whatever its name.
+For a directory, the files that pytest --mcpeval would collect below it are checked: mcpeval.yaml files,
+files in datasets/, and those with names such as *.eval.yaml. A file is checked whatever its name.
 
-Kinds and checks that conftest files add are known, and ini keys: pytest reads both, without running anything.
+Kinds and checks from conftest files are known, and so are ini keys: pytest reads both, without running
+anything.
 """
 
 SKIPPED_DIRECTORIES = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
@@ -47,7 +48,7 @@ def _add_root(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rootdir",
         metavar="DIR",
-        help="root directory, whose .mcp.json counts (default: as pytest finds it from here)",
+        help="root directory, with the .mcp.json to use (default: as pytest finds it from here)",
     )
 
 

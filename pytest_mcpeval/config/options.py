@@ -30,7 +30,7 @@ OPTIONS = (
     Option("--mcpeval-report", "write report.json, report.md and report.html into DIR", metavar="DIR"),
     Option(
         "--mcpeval-history",
-        "append what this run found out to FILE as a line of JSON, and show the last runs in report.json",
+        "append the results of this run to FILE as a line of JSON, and show the last runs in report.json",
         metavar="FILE",
     ),
     Option(

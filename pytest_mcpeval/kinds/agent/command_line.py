@@ -15,8 +15,8 @@ POOL_SIZE = 8
 """How many browsers of this user run at once, if nothing else is said."""
 
 OPTIONS = (
-    Option("--mcpeval-headed", "show the browsers that drive agents, also where CI is set"),
-    Option("--mcpeval-browser", "the Chromium that drives agents", metavar="PATH"),
+    Option("--mcpeval-headed", "show the browsers that visit agents, even if CI is set"),
+    Option("--mcpeval-browser", "the Chromium for visits of agents", metavar="PATH"),
     Option("--mcpeval-slow-mo", "milliseconds to wait between actions on a page", metavar="MS", type=natural),
     Option(
         "--mcpeval-pool-size",

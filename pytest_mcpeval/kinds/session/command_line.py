@@ -43,7 +43,7 @@ OPTIONS = (
     Option("--mcpeval-resume", "continue an unfinished evaluation of session suites"),
     Option(
         "--mcpeval-restart",
-        "start an evaluation over; the old files are moved into a folder of their own",
+        "start an evaluation over; the old files are moved into a separate folder",
     ),
     Option(
         "--mcpeval-call-budget",

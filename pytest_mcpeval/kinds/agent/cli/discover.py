@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.agent.schema import Manifest
 
 DESCRIPTION = """\
-List the manifests of agents (agent.yaml, *.agent.yaml) below a directory, each checked: its path, name,
-description and number of cases. Hidden and symlinked directories are skipped.
+Check the manifests of agents (agent.yaml, *.agent.yaml) below a directory, and list path, name, description
+and number of cases of each. Hidden and symlinked directories are skipped.
 
-The exit code is 0 when all of them are valid, also when there is none; 1 when one is not, two have the same
-name, or ROOT is no directory.
+The exit code is 0 if all of them are valid, even if there are none; 1 if one is invalid, if two have the same
+name, or if ROOT is not a directory.
 """
 
 NONE_FOUND = """\

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.agent.schema import Manifest
 
 DESCRIPTION = """\
-Ask the trace backend that a manifest declares (langfuse, otel or phoenix) for the traces of a captured case,
-and write tool_calls.jsonl, routing_decisions.jsonl, step_count.json and generations.jsonl below
-CASE_DIR/trace/observability. pytest --mcpeval does this by itself; the command is for traces that came late.
-Afterwards: pytest --mcpeval MANIFEST --mcpeval-score-only=RUN_DIR
+Ask the trace backend that a manifest declares (langfuse, otel or phoenix) for the traces of a captured
+case, and write tool_calls.jsonl, routing_decisions.jsonl, step_count.json and generations.jsonl below
+CASE_DIR/trace/observability. pytest --mcpeval does this by itself; the command is for traces that arrived
+late. Afterwards: pytest --mcpeval MANIFEST --mcpeval-score-only=RUN_DIR
 """
 
 EXIT_CODES = """\
-exit codes: 0 when the backend was asked, however many traces it has; 1 when it could not be asked: no backend
-or more than one is declared, credentials are missing, the query failed, or manifest or case are wrong
+exit codes: 0 if the backend answered, even without traces; 1 if it could not be asked: no backend or more
+than one is declared, credentials are missing, the query failed, or manifest or case are wrong
 """
 
 

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.agent.scoring import Score
 
 DESCRIPTION = """\
-Print a Markdown report on an agent's run, or on one case of it. Every captured file it cites must be there:
-otherwise nothing is printed, and the exit code is 1.
+Print a Markdown report on an agent's run, or on one case of it. If a cited file does not exist,
+nothing is printed, and the exit code is 1.
 
-A case is told by its narrative: the one given here, else CASE/narrative.json or narratives/CASE.json in the
-folder of the run, else one made from the score alone.
+The text on a case is its narrative: the one given here, else CASE/narrative.json or narratives/CASE.json in
+the folder of the run, else one made from the score.
 """
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 DESCRIPTION = """\
-Check a narrative.json against the score of its case: that it is of that case, and that everything it cites is
-a file that was captured, below trace/ in the case's folder.
+Check that a narrative.json belongs to the case of a score, and that it cites only captured files, below
+trace/ in the case's folder.
 
   {"case_id": "…", "summary": "…",
    "observations": [{"text": "…", "citations": [{"artifact_path": "trace/dom/…", "detail": "…"}]}]}
 
-A citation of a log may name a `span_id`, which must then be one of those in the log.
+A citation of a log may name a `span_id`, which must be in the log.
 """
 
 
@@ -22,7 +22,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Declare the command and its arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "validate-narrative",
-        help="check that a narrative of an agent's case stands on what was captured",
+        help="check that a narrative cites only captured files of its case",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Start servers, list their tools, and write them as a tool corpus for golden sets: sorted, with schemas, and
-with the versions the servers gave. With --check, write nothing: compare the tools with those of a corpus.
+with the versions that the servers report. With --check, write nothing and compare the tools with a corpus.
 """
 
 NOT_COMPARED = 3

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.spec import SessionSuite
 
 DESCRIPTION = """\
-Serve the servers of a session file as one MCP server over standard input and output, for an agent or a client
-of your own. Its tools are named mcp__<server>__<tool>; the file's dispositions and the budgets are enforced,
-and every call is written to the transcript. Ends when the client does.
+Serve the servers of a session file as one MCP server over standard input and output, for your own agent or
+client. Its tools are named mcp__<server>__<tool>; the file's dispositions and the budgets are enforced,
+and every call is written to the transcript. The command ends when the client ends.
 """
 
 
@@ -27,7 +27,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "guard", help="serve a session's servers behind the guard, over stdio", description=DESCRIPTION
     )
     parser.add_argument("file", metavar="FILE", help="the session file")
-    parser.add_argument("--scenario", metavar="ID", help="whose budget counts (default: the first)")
+    parser.add_argument(
+        "--scenario", metavar="ID", help="the scenario whose budget applies (default: the first)"
+    )
     parser.add_argument(
         "--transcript", metavar="FILE", default="transcript.jsonl", help="default: transcript.jsonl, here"
     )

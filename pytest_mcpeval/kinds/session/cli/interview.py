@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Find every server that a session started here would have (~/.claude.json, .mcp.json, mcpeval.yaml), list their
-tools, and ask for each what may be done to it: read_only, sandboxed or skip. The answers are kept in
-mcp-evals/mcp-eval-NAME/state.json; `pytest-mcpeval scope` goes on from there.
+tools, and ask what may be done with each: read_only, sandboxed or skip. The answers are saved in
+mcp-evals/mcp-eval-NAME/state.json; `pytest-mcpeval scope` is the next step.
 """
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pytest_mcpeval.kinds.session.state import StateFile
 
 DESCRIPTION = """\
-Take scenarios from a file or ask for them, derive edge cases from the tools of the attached servers, and show
-the list until it is approved with the word `approve` or `user-only`. Then write the scenario file that
+Read scenarios from a file or ask for them, derive edge cases from the tools of the attached servers, and
+show the list until you approve it with the word `approve` or `user-only`. Then write the scenario file that
 `pytest --mcpeval` runs.
 """
 
@@ -31,7 +31,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     evaluations.add_arguments(parser)
     parser.add_argument(
-        "--scenarios", metavar="FILE", help="scenarios: a list in .json or .yaml, otherwise one in each line"
+        "--scenarios",
+        metavar="FILE",
+        help="file with scenarios: a list in .json or .yaml, otherwise one per line",
     )
     return parser
 
