@@ -112,6 +112,6 @@ def header(options: DriverOptions, environ: Mapping[str, str] = os.environ) -> s
         browser = str(find_browser(options, environ))
     except BrowserError:
         browser = "none found"
-    shown = "headed" if headed else "headless"
+    mode = "headed" if headed else "headless"
     slots = "1 slot" if options.pool_size == 1 else f"{options.pool_size} slots"
-    return f"browser: {browser}, {shown} ({reason}), {slots}"
+    return f"browser: {browser}, {mode} ({reason}), {slots}"

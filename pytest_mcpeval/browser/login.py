@@ -87,10 +87,10 @@ def origin_of(url: str) -> str:
     """Scheme, host and port of a URL, as browsers write them: without the scheme's own port."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    shown = f"[{host}]" if ":" in host else host
+    literal = f"[{host}]" if ":" in host else host
     own = {"http": 80, "https": 443}.get(parts.scheme)
     port = "" if parts.port in (None, own) else f":{parts.port}"
-    return f"{parts.scheme}://{shown}{port}"
+    return f"{parts.scheme}://{literal}{port}"
 
 
 def storage_state_of(directive: Directive) -> dict[str, Any] | None:
@@ -102,9 +102,9 @@ def storage_state_of(directive: Directive) -> dict[str, Any] | None:
     given = directive.storage_state
     if given is None:
         return None
-    found, shown = (given, "what was given") if isinstance(given, Mapping) else (_read(given), given)
+    found, name = (given, "what was given") if isinstance(given, Mapping) else (_read(given), given)
     if (problem := storage_state_problem(found)) is not None:
-        raise PageError(f"{shown} is not a storage state of Playwright: {problem}")
+        raise PageError(f"{name} is not a storage state of Playwright: {problem}")
     return dict(found)
 
 

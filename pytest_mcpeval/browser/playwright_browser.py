@@ -256,7 +256,7 @@ class PlaywrightPage:
             self._requests.append(f"{request.method} {request.url}")
 
     @contextmanager
-    def _told(self, what: str, seconds: float = 0) -> Iterator[None]:
+    def _as_page_errors(self, what: str, seconds: float = 0) -> Iterator[None]:
         """Convert errors of Playwright; a call that takes longer than its own limit ends the browser."""
         from playwright.sync_api import Error
 
@@ -274,7 +274,7 @@ class PlaywrightPage:
     def navigate(self, url: str, timeout_ms: int) -> None:
         """Open a URL, until the page has loaded."""
         try:
-            with self._told(f"{url} does not load", timeout_ms / 1000):
+            with self._as_page_errors(f"{url} does not load", timeout_ms / 1000):
                 self.page.goto(url, timeout=timeout_ms)
         except PageError:
             # Commands would wait for a page that is still to come.
@@ -285,7 +285,7 @@ class PlaywrightPage:
     def act(self, action: PageAction) -> None:
         """Click, select or fill."""
         first = self.page.locator(action.selector).first
-        with self._told(f"cannot {action.action} {action.selector}", ACTION_MS / 1000):
+        with self._as_page_errors(f"cannot {action.action} {action.selector}", ACTION_MS / 1000):
             if action.action == "click":
                 first.click()
             elif action.action == "select":
@@ -295,27 +295,27 @@ class PlaywrightPage:
 
     def await_visible(self, selector: str) -> None:
         """Wait for an element."""
-        with self._told(f"cannot find {selector}", ACTION_MS / 1000):
+        with self._as_page_errors(f"cannot find {selector}", ACTION_MS / 1000):
             self.page.locator(selector).first.wait_for(state="visible", timeout=ACTION_MS)
 
     def fill(self, selector: str, text: str) -> None:
         """Put a text into a field, which then has the focus."""
-        with self._told(f"cannot fill {selector}", ACTION_MS / 1000):
+        with self._as_page_errors(f"cannot fill {selector}", ACTION_MS / 1000):
             self.page.locator(selector).first.fill(text)
 
     def press_enter(self) -> None:
         """Press Enter."""
-        with self._told("cannot press Enter"):
+        with self._as_page_errors("cannot press Enter"):
             self.page.keyboard.press("Enter")
 
     def command(self, name: str, argument: Any = None) -> Any:
         """Run a command of ``page.js``."""
-        with self._told("the page cannot be read"):
+        with self._as_page_errors("the page cannot be read"):
             return self.page.evaluate(PAGE_SCRIPT, [name, argument])
 
     def screenshot(self) -> bytes:
         """What the window shows."""
-        with self._told("no screenshot could be taken"):
+        with self._as_page_errors("no screenshot could be taken"):
             return self.page.screenshot()
 
     def requests(self) -> list[str]:
@@ -324,7 +324,7 @@ class PlaywrightPage:
 
     def wait(self, milliseconds: int) -> None:
         """Let time pass; events of the page are handled meanwhile."""
-        with self._told("the page cannot be waited for"):
+        with self._as_page_errors("the page cannot be waited for"):
             self.page.wait_for_timeout(milliseconds)
 
     def console(self) -> str:
@@ -337,7 +337,7 @@ class PlaywrightPage:
 
     def keep_trace(self, path: Path) -> None:
         """Write the trace, without secrets."""
-        with self._told("the trace cannot be written"):
+        with self._as_page_errors("the trace cannot be written"):
             write_private(path, b"")
             self._context.tracing.stop(path=path)
         write_private(path, redacted_archive(path.read_bytes()))

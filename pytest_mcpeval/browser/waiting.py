@@ -1,4 +1,4 @@
-"""Submitting an input, and waiting for the answer: no longer than told, and no shorter."""
+"""Submitting an input, and waiting for the answer: exactly as long as the directive says."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.cli.project import root_directory, runtime_at
+from pytest_mcpeval.loading.messages import counted
 from pytest_mcpeval.text.visible import from_here
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def _draft_suites(draft: Draft, servers: Mapping[str, ServerDefinition], *, is_n
                 has_suite = _draft_suite(draft, name, connection)
             except (CallError, ServerConfigError, ServerStartError) as error:
                 failed = True
-                draft.notes.append(f"no suite for server {given or definition.shown()!r}: {error}")
+                draft.notes.append(f"no suite for server {given or definition.display()!r}: {error}")
                 continue
             if has_suite:
                 named[name] = definition
@@ -336,7 +337,7 @@ def _draft_suite(draft: Draft, server: str, connection: Connection) -> bool:
     elif present:
         if tools:
             draft.additions[name] = cases
-        draft.notes.append(f"{name}: {_counted(len(tools), 'new tool')}")
+        draft.notes.append(f"{name}: {counted(len(tools), 'new tool')}")
     elif not calls:
         listed = "\n".join(f"  {tool.name}: {reason}" for tool, _, reason in found)
         draft.notes.append(
@@ -347,14 +348,8 @@ def _draft_suite(draft: Draft, server: str, connection: Connection) -> bool:
     else:
         head = f"{MADE}; it is yours now. All checks: pytest-mcpeval schema scenario\n"
         draft.files[name] = f"{head}name: {in_yaml(server)}\ntests:{cases}"
-        draft.notes.append(
-            f"{name}: {calls} of {_counted(len(tools), 'tool')} called, the others to complete"
-        )
+        draft.notes.append(f"{name}: {calls} of {counted(len(tools), 'tool')} called, the others to complete")
     return True
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun if number == 1 else noun + 's'}"
 
 
 def _case(tool: Tool, connection: Connection, taken: set[str]) -> tuple[str, str]:

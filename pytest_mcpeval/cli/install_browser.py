@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def install_browser(tell: Tell, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """A Chromium that runs, installed if there is none; every step is told. None when nothing worked."""
+    """A Chromium that runs, installed if there is none; each step is printed. None when nothing worked."""
     found = _working(tell, environ)
     if found is not None:
         return found

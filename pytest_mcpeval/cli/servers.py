@@ -53,7 +53,7 @@ def _safe(text: str) -> str:
 def _listed(definitions: Mapping[str, ServerDefinition]) -> int:
     width = max(map(len, definitions))
     for name, definition in definitions.items():
-        print(_safe(f"{name:{width}}  {definition.transport:6}  {definition.shown()}"))
+        print(_safe(f"{name:{width}}  {definition.transport:6}  {definition.display()}"))
         print(_safe(f"{'':{width}}  defined: {_relative(definition.origin)}"))
     return 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.cli.project import root_directory, runtime_of
+from pytest_mcpeval.loading.messages import counted
 from pytest_mcpeval.text.visible import from_here
 
 if TYPE_CHECKING:
@@ -99,13 +100,9 @@ def _report(files: list[Path], runtime: Runtime) -> int:
     summaries = [line for found in all_checked for line in (found.summary, *found.warnings) if line]
     for line in [*lines_of(problems), *waiting] if problems else summaries:
         print(visible(line))
-    totals = f"{_counted(len(files), 'file')}, {_counted(sum(found.cases for found in all_checked), 'case')}"
-    print(f"{totals}: {_counted(len(problems), 'problem') if problems else 'no problems'}")
+    totals = f"{counted(len(files), 'file')}, {counted(sum(found.cases for found in all_checked), 'case')}"
+    print(f"{totals}: {counted(len(problems), 'problem') if problems else 'no problems'}")
     return 1 if problems else 0
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def checked(file: Path, runtime: Runtime) -> Checked:

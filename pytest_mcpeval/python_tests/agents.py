@@ -27,7 +27,7 @@ from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.kinds.agent.captures import capture_of, write_capture
 from pytest_mcpeval.kinds.agent.outcomes import Reason
 from pytest_mcpeval.python_tests.cases import EvidenceMissing, MadeVisit, recorder_of
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -320,7 +320,7 @@ def _actions(argument: str, given: object) -> list[Action]:
 
 
 def _wrong(argument: str, expected: str, found: object) -> ValueError:
-    return ValueError(f"mcpeval_capture: {argument}: {expected}, found {shortened(repr(found), 80)}")
+    return ValueError(f"mcpeval_capture: {argument}: {expected}, found {clipped(repr(found), 80)}")
 
 
 def _check_storage_state(given: object) -> None:

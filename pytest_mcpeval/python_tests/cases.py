@@ -19,7 +19,7 @@ from pytest_mcpeval.kinds.scenario.run import Answer, headline, measured, measur
 from pytest_mcpeval.loading import DataFileError
 from pytest_mcpeval.python_tests.markers import ASSERT_MARKER, CASE_MARKER, CHECKS_MARKER, case_problems
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 if TYPE_CHECKING:
     from pytest_mcpeval.browser.artifacts import CaseFolder
@@ -158,7 +158,7 @@ def _require_callable(target: Target, name: object, arguments: object, timeout: 
 
 
 def _brief(value: object) -> str:
-    return shortened(repr(value), 80)
+    return clipped(repr(value), 80)
 
 
 recorder_key = pytest.StashKey[Recorder]()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from pytest_mcpeval.core.charts import Bar, Bars, Chart, Curve, Matrix
-from pytest_mcpeval.text.visible import revealed, shortened
+from pytest_mcpeval.text.visible import clipped, revealed
 
 COLOURS = {"good": "#3f9b55", "bad": "#d1504b", "neutral": "#4a86c5"}
 """Of middle brightness: they stand out from white and from black."""
@@ -43,7 +43,7 @@ def _frame(title: str, width: int, height: int, content: Iterator[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    return escape(shortened(revealed(" ".join(text.split())), LONGEST_WORDS))
+    return escape(clipped(revealed(" ".join(text.split())), LONGEST_WORDS))
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start", weight: str = "normal") -> str:
@@ -79,7 +79,7 @@ def _bar_parts(chart: Bars) -> Iterator[str]:
 
 def _bar(bar: Bar, top: float) -> Iterator[str]:
     middle = top + ROW / 2
-    yield _text(NAME_WIDTH - 8, middle + 4, shortened(bar.name, 26), "end")
+    yield _text(NAME_WIDTH - 8, middle + 4, clipped(bar.name, 26), "end")
     yield _rectangle(NAME_WIDTH, top + 4, BAR_WIDTH, ROW - 8, "currentColor", 0.08)
     yield _rectangle(NAME_WIDTH, top + 4, bar.share * BAR_WIDTH, ROW - 8, COLOURS[bar.severity], 0.85)
     if bar.interval is not None:

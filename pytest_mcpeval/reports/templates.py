@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mcpeval.text.visible import escaped_markdown, shortened, visible
+from pytest_mcpeval.text.visible import clipped, escaped_markdown, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -35,7 +35,7 @@ def _environment() -> Environment:
     )
     found.filters |= {
         "literal": escaped_markdown,
-        "shown": lambda text: visible(shortened(text, SHOWN_CHARACTERS)),
+        "shown": lambda text: visible(clipped(text, SHOWN_CHARACTERS)),
         "words": lambda verdict: verdict.replace("_", " "),
         "as_json": lambda data: (
             data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=2)

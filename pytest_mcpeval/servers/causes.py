@@ -24,7 +24,7 @@ def root_cause(error: BaseException) -> BaseException:
     return error
 
 
-def plain_words(error: BaseException) -> str:
+def cause_in_words(error: BaseException) -> str:
     """Return what happened, from the most informative of the error, its causes and its groups."""
     chain = list(_chain(error))
     for found in chain:

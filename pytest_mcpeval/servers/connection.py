@@ -81,7 +81,7 @@ class Connection:
         return ServerStartError(
             self.name,
             redactor.text(error.reason),
-            command=self._definition.shown(),
+            command=self._definition.display(),
             origin=self._definition.origin,
             exit_code=error.exit_code,
             stderr_tail=redactor.text(error.stderr_tail),
@@ -290,7 +290,7 @@ class Connection:
     def _start(
         self, timeout: float, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any
     ) -> Future[ResultT]:
-        future = self._thread.start(self._told, call, *arguments)
+        future = self._thread.start(self._with_stderr, call, *arguments)
         return self._bounded(future, timeout) if self._is_here else future
 
     @property
@@ -331,7 +331,9 @@ class Connection:
         with suppress(InvalidStateError):
             outer.set_exception(CallError("timeout", f"no answer within {seconds:g} s: {_BLOCKED}"))
 
-    async def _told(self, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any) -> ResultT:
+    async def _with_stderr(
+        self, call: Callable[..., Coroutine[Any, Any, ResultT]], *arguments: Any
+    ) -> ResultT:
         """Return the result of a call; complete its error with the server's output, redacted."""
         began = self.moment()
         try:

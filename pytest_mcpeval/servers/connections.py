@@ -85,7 +85,7 @@ class Connections:
                 "it has blocked its event loop before: a tool or a lifespan that waits must not be `async`"
             )
             raise ServerStartError(
-                definition.name, reason, command=definition.shown(), origin=definition.origin
+                definition.name, reason, command=definition.display(), origin=definition.origin
             )
         warm = self._warm.get(definition)
         if warm is not None and not fresh:

@@ -41,7 +41,7 @@ class ServerDefinition:
     origin: str = ""
     public: tuple[str, ...] = ()
 
-    def shown(self) -> str:
+    def display(self) -> str:
         """The command line, URL or module for people.
 
         Taken before variables are expanded, ``${TOKEN}`` stays ``${TOKEN}``; literal values of options that
@@ -79,17 +79,17 @@ def _quoted(argument: str) -> str:
 
 
 def _masked(arguments: tuple[str, ...]) -> list[str]:
-    shown: list[str] = []
+    masked: list[str] = []
     value_is_secret = False
     for argument in arguments:
         option, equals, value = argument.partition("=")
         is_option = option.startswith("-") and is_secret_name(option)
         if value_is_secret and not argument.startswith("-"):
-            shown.append(_mask(argument))
+            masked.append(_mask(argument))
         else:
-            shown.append(f"{option}={_mask(value)}" if is_option and equals else argument)
+            masked.append(f"{option}={_mask(value)}" if is_option and equals else argument)
         value_is_secret = is_option and not equals
-    return shown
+    return masked
 
 
 def _mask(value: str) -> str:

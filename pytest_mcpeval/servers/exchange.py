@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from pytest_mcpeval.servers.causes import plain_words
+from pytest_mcpeval.servers.causes import cause_in_words
 from pytest_mcpeval.servers.definitions import ServerDefinition
 
 _CONNECT_SECONDS = 30.0
@@ -74,7 +74,7 @@ class Exchange:
     def words(self, url: str) -> str:
         """What went wrong, naming the URL."""
         if self.error is not None:
-            return f"{plain_words(self.error)} ({url})"
+            return f"{cause_in_words(self.error)} ({url})"
         return f"HTTP {self.status}{_phrase(self.status or 0)} from {url}"
 
 

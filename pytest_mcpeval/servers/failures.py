@@ -12,7 +12,7 @@ import mcp_types as types
 from mcp import MCPError
 from pydantic import ValidationError
 
-from pytest_mcpeval.servers.causes import plain_words, root_cause
+from pytest_mcpeval.servers.causes import cause_in_words, root_cause
 from pytest_mcpeval.servers.definitions import public_url
 from pytest_mcpeval.servers.errors import CallError, ServerStartError
 from pytest_mcpeval.servers.exchange import Exchange
@@ -66,7 +66,7 @@ async def call_error(
     if isinstance(error, ValidationError):
         return CallError("protocol", f"the answer to {what} breaks the protocol: {_first_problem(error)}")
     session.suspect = True
-    return CallError("connection", f"{what} failed: {plain_words(error)}")
+    return CallError("connection", f"{what} failed: {cause_in_words(error)}")
 
 
 async def _is_rejection(session: Session, error: MCPError, exchange: Exchange) -> bool:
@@ -94,7 +94,7 @@ def _is_timeout(error: Exception, seconds: float, timeout: float) -> bool:
 
 
 def _http_error(session: Session, error: Exception, exchange: Exchange) -> CallError:
-    words = exchange.words(public_url(session.shown_url))
+    words = exchange.words(public_url(session.written_url))
     if exchange.error is not None:
         session.suspect = True
         return CallError("unreachable" if exchange.never_connected else "connection", words)
@@ -113,7 +113,7 @@ async def _broken(session: Session, what: str) -> CallError:
         # The transport's own exception surfaces where the connection is kept open, a moment later.
         with anyio.move_on_after(_ENDING_SECONDS):
             await session.ended.wait()
-        cause = "" if session.failure is None else f": {plain_words(session.failure)}"
+        cause = "" if session.failure is None else f": {cause_in_words(session.failure)}"
         return CallError("connection", f"the connection broke during {what}{cause}")
     ending = await wait_for_ending(session)
     if ending is None:
@@ -153,13 +153,13 @@ def _start_reason(session: Session, error: BaseException, ending: Ending | None)
         return f"no answer to the MCP handshake within {limit:g} s (start_timeout)"
     if exchange.failed:
         hint = "; check the credentials in its headers" if exchange.status in (401, 403) else ""
-        return exchange.words(public_url(session.shown_url)) + hint
+        return exchange.words(public_url(session.written_url)) + hint
     if ending is not None and ending.exit_code is None:
         return f"{session.definition.command}: {ending.words}"
     if ending is not None:
         return f"it {ending.words} before it answered"
     leaf = root_cause(error)
-    return _rpc_words(leaf) if isinstance(leaf, MCPError) else plain_words(error)
+    return _rpc_words(leaf) if isinstance(leaf, MCPError) else cause_in_words(error)
 
 
 def _rpc_words(error: MCPError, more: str = "") -> str:

@@ -61,7 +61,7 @@ class Moment:
 class Session:
     """One client of one server.
 
-    ``definition`` has its variables expanded, ``shown_url`` is its URL before that. ``importer`` is the
+    ``definition`` has its variables expanded, ``written_url`` is its URL before that. ``importer`` is the
     thread that imports an in-process server, while it does. ``suspect`` says that the last call went so
     wrong that the server should be asked for a sign of life; ``dead`` that the session is of no more use, and
     ``failure`` why, if known; ``ended`` that nothing of it is left. ``unfinished`` counts the calls that an
@@ -69,9 +69,9 @@ class Session:
     listed last, and ``tools_changed`` says that it announced others since.
     """
 
-    def __init__(self, definition: ServerDefinition, shown_url: str, files: ProcessFiles | None) -> None:
+    def __init__(self, definition: ServerDefinition, written_url: str, files: ProcessFiles | None) -> None:
         self.definition = definition
-        self.shown_url = shown_url
+        self.written_url = written_url
         self.files = files
         self.garbage = Garbage()
         self.exchange = Exchange()

@@ -92,7 +92,7 @@ class DefinedTarget:
     @property
     def name(self) -> str:
         """The way and the definition, such as ``command: ./search --fast``."""
-        return f"{self.way}: {self._definition.shown()}"
+        return f"{self.way}: {self._definition.display()}"
 
 
 class AnswerError(Exception):

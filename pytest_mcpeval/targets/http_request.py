@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.loading.messages import shortened
-from pytest_mcpeval.servers.causes import plain_words
+from pytest_mcpeval.servers.causes import cause_in_words
 from pytest_mcpeval.servers.definitions import ServerDefinition, public_url
 from pytest_mcpeval.servers.errors import ServerConfigError
 from pytest_mcpeval.servers.json_paths import parse_json
@@ -124,7 +124,7 @@ class HttpTarget(DefinedTarget):
         return public_url(self._definition.url)
 
     def _words(self, error: Exception) -> str:
-        return redactor.text(plain_words(error))
+        return redactor.text(cause_in_words(error))
 
     def _excerpt(self, body: bytes) -> str:
         text = redactor.text(body.decode("utf-8", "replace"))[:2000]

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from pytest_mcpeval.text.redact import redactor
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 Dialect = Literal["definition", "case"]
 Path = tuple[str | int, ...]
@@ -94,7 +94,7 @@ def _part(match: re.Match[str], dialect: Dialect) -> str | Placeholder:
             return OPENING
         # The closing brace is missing, so the rest may be anything, such as part of a password.
         inside, closing, _ = match.string[match.end() :].partition("}")
-        written = f"${{{shortened(inside, _LONGEST_SHOWN)}}}" if closing else OPENING
+        written = f"${{{clipped(inside, _LONGEST_SHOWN)}}}" if closing else OPENING
         raise PlaceholderError(written, "no placeholder", _ADVICE[dialect])
     if dialect == "definition" and match["env"]:
         raise PlaceholderError(match[0], "a form of cases", f"write ${{{match[0][6:]}")

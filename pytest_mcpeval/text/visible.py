@@ -69,7 +69,7 @@ def escaped_markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(visible(text).split()))
 
 
-def shortened(text: str, limit: int) -> str:
+def clipped(text: str, limit: int) -> str:
     """Return at most ``limit`` characters of a text, with a count of what was left out."""
     if len(text) <= limit:
         return text

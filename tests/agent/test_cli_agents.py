@@ -61,7 +61,7 @@ def test_an_invalid_manifest_is_told_and_the_others_are_listed(project: Project,
     assert found.out.startswith("b/agent.yaml\n  name         people\n")
 
 
-def test_two_manifests_of_one_name_are_told(project: Project, capsys: Captured) -> None:
+def test_two_manifests_of_one_name_are_reported(project: Project, capsys: Captured) -> None:
     for name in ("a", "b"):
         project.write_json(f"{name}/agent.yaml", manifest(case("a", max_steps=1)))
     assert main(["discover"]) == 1

@@ -168,7 +168,7 @@ def test_a_description_alone_is_not_read(run: Run) -> None:
     assert "add selectors to the manifest, observability.ui\\_introspection.extract.tool\\_calls" in report
 
 
-def test_traces_take_the_place_of_what_the_page_told(run: Run) -> None:
+def test_traces_take_the_place_of_what_was_on_the_page(run: Run) -> None:
     page = folder(run, "by-page").case("by-page")
     traces = folder(run, "people-directory").case("manager")
     assert [call.timestamp for call in evidence.read_tool_calls(page) or []] == [None, None]

@@ -161,7 +161,7 @@ def places(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
 @pytest.mark.parametrize(
     "junk", [None, 7, -1.5, True, "", "\x00", "x y", [], [[1], {"a": {}}], {}, {"a": [1]}]
 )
-def test_junk_in_any_place_is_told_or_read_but_never_a_crash(tmp_path: Path, junk: Any) -> None:
+def test_junk_in_any_place_is_reported_or_read_but_never_a_crash(tmp_path: Path, junk: Any) -> None:
     whole = yaml.safe_load(WHOLE)
     told = 0
     for path in places(whole):
@@ -190,7 +190,7 @@ cases:
 """
 
 
-def test_manifests_of_the_original_load_and_differences_are_told_once(tmp_path: Path) -> None:
+def test_manifests_of_the_original_load_and_differences_are_reported_once(tmp_path: Path) -> None:
     found = read(tmp_path, ORIGINAL)
     assert (found.name, found.description, found.tools_catalog) == ("a--b_-c", "", [])
     assert found.observability.backend == LangfuseSource(
@@ -270,7 +270,7 @@ def test_missing_and_unsupported_versions_are_told_apart(tmp_path: Path) -> None
     assert 'expected "agentevaluator/v1"' in unsupported
 
 
-def test_all_problems_of_values_are_told_at_once_then_what_does_not_agree(tmp_path: Path) -> None:
+def test_all_problems_of_values_are_reported_at_once_then_what_does_not_agree(tmp_path: Path) -> None:
     content = """\
 apiVersion: agentevaluator/v2
 name: Flight Booking
@@ -554,7 +554,7 @@ def fields(**changed: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_path(tmp_path: Path, content: dict[str, Any], words: str) -> None:
+def test_what_is_wrong_is_reported_with_its_path(tmp_path: Path, content: dict[str, Any], words: str) -> None:
     assert words in only_problem(tmp_path, content)
 
 

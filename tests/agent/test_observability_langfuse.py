@@ -223,14 +223,14 @@ def test_what_may_pass_is_tried_again(folder: CaseFolder) -> None:
     ],
     ids=["401", "html", "no list"],
 )
-def test_refusals_are_told_at_once(folder: CaseFolder, found: Reply, words: str) -> None:
+def test_refusals_are_reported_at_once(folder: CaseFolder, found: Reply, words: str) -> None:
     with serving(lambda _: found) as backend, pytest.raises(ObservabilityError, match=words) as caught:
         fetch(source(backend.url), TraceQuery("s"), folder)
     assert len(backend.requests) == 1
     assert "very-secret" not in str(caught.value)
 
 
-def test_a_missing_key_is_told(folder: CaseFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported(folder: CaseFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LF_SECRET")
     with pytest.raises(ObservabilityError, match="LF_SECRET, which is not set"):
         fetch(source("http://127.0.0.1:1"), TraceQuery("s"), folder)

@@ -151,7 +151,7 @@ def test_a_project_without_spans_is_none_yet(folder: CaseFolder) -> None:
         assert fetch(source(backend.url), TraceQuery("s"), folder).traces == 0
 
 
-def test_another_api_is_told(folder: CaseFolder) -> None:
+def test_another_api_is_reported(folder: CaseFolder) -> None:
     with (
         serving(lambda _: reply({"spans": []})) as backend,
         pytest.raises(ObservabilityError, match=r"/v1/projects/my%20agents/spans: expected spans in `data`"),

@@ -118,8 +118,8 @@ def test_every_form_of_a_trace_says_the_same(folder: CaseFolder, tmp_path: Path,
         assert (folder.observability / name).read_bytes() == (other.observability / name).read_bytes()
 
 
-@pytest.mark.parametrize(("session", "is_told"), [("s", True), ("s{run_id}", False)])
-def test_several_traces_of_a_session_are_told(folder: CaseFolder, session: str, is_told: bool) -> None:
+@pytest.mark.parametrize(("session", "is_noted"), [("s", True), ("s{run_id}", False)])
+def test_several_traces_of_a_session_are_reported(folder: CaseFolder, session: str, is_noted: bool) -> None:
     other = "1" * 32
 
     def answer(request: Request) -> Reply:
@@ -132,7 +132,7 @@ def test_several_traces_of_a_session_are_told(folder: CaseFolder, session: str, 
         result = fetch(source(backend.url, session_id=session), TraceQuery("s"), folder)
     assert len(evidence.read_tool_calls(folder) or []) == 4
     told = [note for note in result.notes if "2 traces of the session 's' are taken together" in note]
-    assert bool(told) == is_told
+    assert bool(told) == is_noted
 
 
 def test_what_is_asked(folder: CaseFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ def test_what_may_pass_is_tried_again(folder: CaseFolder, trouble: Reply) -> Non
     assert len(backend.requests) == 4
 
 
-def test_what_does_not_pass_is_told(folder: CaseFolder) -> None:
+def test_what_does_not_pass_is_reported(folder: CaseFolder) -> None:
     with (
         serving(lambda _: Reply(b"no room", 503)) as backend,
         pytest.raises(ObservabilityError, match=r"HTTP 503 .*/api/search: no room \(tried 4 times\)"),
@@ -221,7 +221,7 @@ def test_what_does_not_pass_is_told(folder: CaseFolder) -> None:
     ],
     ids=["401", "404", "redirect", "html", "no json", "no search", "no ids"],
 )
-def test_refusals_and_nonsense_are_told_at_once(folder: CaseFolder, found: Reply, words: str) -> None:
+def test_refusals_and_nonsense_are_reported_at_once(folder: CaseFolder, found: Reply, words: str) -> None:
     with serving(lambda _: found) as backend, pytest.raises(ObservabilityError, match=words):
         fetch(source(backend.url), TraceQuery("s"), folder)
     assert len(backend.requests) == 1
@@ -384,7 +384,7 @@ def test_traces_of_models_alone_tell_nothing_on_tools(folder: CaseFolder) -> Non
     assert (evidence.read_tool_calls(folder), evidence.read_doubts(folder)) == ([], {})
 
 
-def test_traces_that_cannot_be_read_are_told(folder: CaseFolder) -> None:
+def test_traces_that_cannot_be_read_are_reported(folder: CaseFolder) -> None:
     result = fetched(folder, tempo_with(NOT_FOUND), since="2027-01-15T08:00:00Z")
     assert result.notes == (
         "1 trace listed by the backend and not readable within 0 ms (trace_wait_ms)",

@@ -314,7 +314,7 @@ def test_a_page_that_still_changes_when_it_is_captured_is_noted(
 
 
 @by_one_driver
-def test_where_the_page_ended_is_kept_and_another_host_is_told(visit: MakeVisit, site: Site) -> None:
+def test_where_the_page_ended_is_kept_and_another_host_is_reported(visit: MakeVisit, site: Site) -> None:
     with serve() as other:
         elsewhere = other.url.replace("127.0.0.1", "localhost")
         leaving = (

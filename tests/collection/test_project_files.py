@@ -112,7 +112,7 @@ def test_servers_are_merged_by_name(small: Project) -> None:
     )
     small.suite("a.yaml", case("one"))
     found = loaded(small, "a.yaml").servers
-    assert {name: server.shown() for name, server in found.items()} == {
+    assert {name: server.display() for name, server in found.items()} == {
         "tiny": "a:b",
         "web": "http://root",
         "new": "n",

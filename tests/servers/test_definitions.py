@@ -399,10 +399,10 @@ def test_what_a_definition_takes_from_the_environment_and_its_literals_are_not_s
 
 
 def test_what_is_shown_of_a_definition() -> None:
-    shown = stdio(args=("--token", "abc", "--api-key=abc", "--token", "${T}", "two words", "")).shown()
+    shown = stdio(args=("--token", "abc", "--api-key=abc", "--token", "${T}", "two words", "")).display()
     assert shown == "run --token *** --api-key=*** --token ${T} 'two words' ''"
     url = "https://me:pw@host:80/path?key=abc#x"
-    assert ServerDefinition("web", "http", url=url).shown() == "https://host:80/path"
+    assert ServerDefinition("web", "http", url=url).display() == "https://host:80/path"
 
 
 def http(name: str, url: str = "http://old/mcp") -> ServerDefinition:

@@ -68,7 +68,7 @@ def test_a_smooth_session_has_no_findings_and_says_so() -> None:
     assert found.summary == "No friction found in 2 calls of 1 scenarios."
 
 
-def test_nothing_at_all_is_told() -> None:
+def test_nothing_at_all_is_reported() -> None:
     blocked = entry(1, "__blocked__", "not dispatched")
     assert reviewed(blocked).summary == "Nothing to evaluate: no call was made."
 

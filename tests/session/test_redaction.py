@@ -136,7 +136,7 @@ def test_ordinary_values_stay(text: str) -> None:
      "pass", "pin", "pw", "userPw", "pat", "github_pat", "sid", "phpSid", "private",
      "db_pass", "userPin", "passphrase", "iban", "cookie", "sessionId", "pwd", "credentials"],
 )  # fmt: skip
-def test_values_under_private_names_are_never_told(name: str) -> None:
+def test_values_under_private_names_are_never_reported(name: str) -> None:
     assert is_private_name(name)
     for value in ("x", 12345, ["x"], {"a": "x"}, True):
         assert args_summary({name: value}) == f"{{{name}: <redacted>}}"

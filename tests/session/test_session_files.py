@@ -181,7 +181,7 @@ def test_a_list_that_a_session_names_is_no_session_itself(
     assert [case.id for case in loaded(made, session).cases] == ["S1", "report"]
 
 
-def test_servers_that_settings_disable_are_left_out_and_told(tmp_path: Path) -> None:
+def test_servers_that_settings_disable_are_left_out_and_reported(tmp_path: Path) -> None:
     made = SessionProject.at(tmp_path, scenario(ECHO, targets_mcps=["tiny"]))
     tiny = {"module": "server:server"}
     made.project.write_json(".mcp.json", {"mcpServers": {"tiny": tiny, "off": tiny, "spare": tiny}})

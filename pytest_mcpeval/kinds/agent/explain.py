@@ -10,7 +10,7 @@ from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import MARKS, Sample
 from pytest_mcpeval.kinds.agent.load import AgentSuite
 from pytest_mcpeval.kinds.agent.schema import AgentCase
-from pytest_mcpeval.text.visible import indented, shortened, visible
+from pytest_mcpeval.text.visible import clipped, indented, visible
 
 SHOWN_OBSERVED = 1_200
 
@@ -22,7 +22,7 @@ def explain(suite: AgentSuite, case: Case[AgentCase], sample: Sample) -> str:
 
 
 def _lines(case: AgentCase, sample: Sample) -> Iterator[str]:
-    yield f"input: {shortened(case.input, SHOWN_OBSERVED)}"
+    yield f"input: {clipped(case.input, SHOWN_OBSERVED)}"
     for outcome in sample.run.get("outcomes", ()):
         yield from outcome_lines(outcome)
     for note in sample.run.get("notes", ()):
@@ -48,4 +48,4 @@ def outcome_lines(outcome: Mapping[str, Any]) -> Iterator[str]:
 
 def _excerpt(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shortened(text, SHOWN_OBSERVED)
+    return clipped(text, SHOWN_OBSERVED)

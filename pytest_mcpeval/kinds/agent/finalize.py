@@ -71,14 +71,14 @@ def write_agent_files(
 
 
 def _reasons(folder: RunFolder) -> dict[str, str]:
-    """Why cases of a run were not captured, as its score told before."""
+    """Why cases of a run were not captured, from its score of before."""
     try:
         score = read_score(folder.score)
     except ScoreFileError:
         return {}
     rows = score.cases if isinstance(score, AgentScore) else ()
-    told = {row.case_id: row.error for row in rows if row.error is not None}
-    return {case: error.removeprefix(NOT_CAPTURED).removeprefix(": ") for case, error in told.items()}
+    errors = {row.case_id: row.error for row in rows if row.error is not None}
+    return {case: error.removeprefix(NOT_CAPTURED).removeprefix(": ") for case, error in errors.items()}
 
 
 def _row(

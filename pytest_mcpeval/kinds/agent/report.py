@@ -29,7 +29,7 @@ from pytest_mcpeval.kinds.agent.scoring import (
     by_target,
     case_folder,
 )
-from pytest_mcpeval.text.visible import escaped_markdown, shortened
+from pytest_mcpeval.text.visible import clipped, escaped_markdown
 
 SHOWN_VALUE = 800
 WORDS = {"passed": "✓ passed", "failed": "✗ failed", "inconclusive": "? inconclusive", "error": "! error"}
@@ -145,7 +145,7 @@ def _case(case: ReportedCase, directory: Path) -> Iterator[str]:
     yield from ("", f"## {escaped_markdown(row.case_id)}: {_outcome_words(row)}", "")
     capture = _capture(folder)
     if capture is not None:
-        yield from (f"Asked: {escaped_markdown(shortened(capture.input, SHOWN_VALUE))}", "")
+        yield from (f"Asked: {escaped_markdown(clipped(capture.input, SHOWN_VALUE))}", "")
     if row.error is not None:
         yield from (f"Error: {escaped_markdown(row.error)}", "")
     for path in (folder.after_submit_screenshot, folder.failure_screenshot):
@@ -188,7 +188,7 @@ def _outcome(outcome: AssertionOutcome, folder: CaseFolder, directory: Path) -> 
         yield f"  - expected: {_value(outcome.expected)}"
         yield f"  - observed: {_value(outcome.observed)}"
     if outcome.evidence is not None:
-        detail = escaped_markdown(shortened(outcome.evidence.detail, SHOWN_VALUE))
+        detail = escaped_markdown(clipped(outcome.evidence.detail, SHOWN_VALUE))
         yield f"  - evidence: {_link(outcome.evidence.artifact_path, folder, directory)}, {detail}"
     for step in outcome.recovery:
         yield f"  - {escaped_markdown(step)}"
@@ -196,7 +196,7 @@ def _outcome(outcome: AssertionOutcome, folder: CaseFolder, directory: Path) -> 
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return escaped_markdown(shortened(text, SHOWN_VALUE))
+    return escaped_markdown(clipped(text, SHOWN_VALUE))
 
 
 def _link(artifact_path: str, folder: CaseFolder, directory: Path) -> str:

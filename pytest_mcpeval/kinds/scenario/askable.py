@@ -13,7 +13,7 @@ from pytest_mcpeval.kinds.scenario.spec import Step
 from pytest_mcpeval.loading.messages import closest
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.tools import Prompt, Tool, unlisted
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -157,8 +157,8 @@ def _of_tool(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
         errors = list(_errors_by_input_schema(tool)(dict(arguments)))
     except Exception as error:
         problem = problem_of_schema(schema) or f"{type(error).__name__}: {error}"
-        raise ValueError(f"its input schema cannot be used: {shortened(problem, 200)}") from error
-    found = sorted(f"{error.json_path}: {shortened(error.message, 200)}" for error in errors)
+        raise ValueError(f"its input schema cannot be used: {clipped(problem, 200)}") from error
+    found = sorted(f"{error.json_path}: {clipped(error.message, 200)}" for error in errors)
     if any(error.validator == "additionalProperties" for error in errors) and "project" in arguments:
         near.append("`project` is that of the case or file, unless `send_project` is false")
     return [*found, *near]

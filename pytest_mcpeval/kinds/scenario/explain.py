@@ -10,7 +10,7 @@ from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import MARKS, Check, Sample
 from pytest_mcpeval.core.suite import Suite
 from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec
-from pytest_mcpeval.text.visible import indented, shortened, visible
+from pytest_mcpeval.text.visible import clipped, indented, visible
 
 SHOWN_RESPONSE = 1_200
 SHOWN_ARGUMENTS = 1_200
@@ -81,4 +81,4 @@ def _response_lines(answer: Mapping[str, Any]) -> Iterator[str]:
 def _cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
-    return f"{shortened(text, limit)}\n(the full text is in the report: --mcpeval-report=DIR)"
+    return f"{clipped(text, limit)}\n(the full text is in the report: --mcpeval-report=DIR)"

@@ -26,7 +26,7 @@ from pytest_mcpeval.kinds.scenario.spec import ScenarioSpec, Step
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.response import Response
 from pytest_mcpeval.text.placeholders import text_of
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -256,7 +256,7 @@ def _kept(answer: Answer, is_wrong: bool) -> dict[str, Any]:
     response = answer.response
     return {
         **kept,
-        "text": shortened(response.text, KEPT_CHARACTERS),
+        "text": clipped(response.text, KEPT_CHARACTERS),
         "structured": _kept_data(response.structured),
         "isError": response.is_error,
         "blocks": [dict(vars(block)) for block in response.blocks],
@@ -268,5 +268,5 @@ def _kept_data(data: Any) -> Any:
     data = json_safe(data)
     if isinstance(data, (dict, list)):
         text = json.dumps(data, ensure_ascii=False)
-        return data if len(text) <= KEPT_CHARACTERS else shortened(text, KEPT_CHARACTERS)
-    return shortened(data, KEPT_CHARACTERS) if isinstance(data, str) else data
+        return data if len(text) <= KEPT_CHARACTERS else clipped(text, KEPT_CHARACTERS)
+    return clipped(data, KEPT_CHARACTERS) if isinstance(data, str) else data

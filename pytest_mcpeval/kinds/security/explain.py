@@ -9,7 +9,7 @@ from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.kinds.security.detectors.texts import text_at
 from pytest_mcpeval.kinds.security.spec import SecuritySpec, SecuritySuite
-from pytest_mcpeval.text.visible import indented, revealed, shortened, visible
+from pytest_mcpeval.text.visible import clipped, indented, revealed, visible
 
 SHOWN_CHARACTERS = 4_000
 SHOWN_DETECTIONS = 20
@@ -26,7 +26,7 @@ def _lines(suite: SecuritySuite, case: Case[SecuritySpec], sample: Sample) -> It
     entry = case.spec.entry
     yield f"detector: {case.spec.detector}; entry: {entry.id} at {suite.key}:{case.line}"
     yield "description:"
-    yield indented(shortened(revealed(entry.description), SHOWN_CHARACTERS), "  | ")
+    yield indented(clipped(revealed(entry.description), SHOWN_CHARACTERS), "  | ")
     if entry.notes:
         yield f"notes: {entry.notes}"
     yield from detection_lines(entry.seen, sample.measured)
@@ -42,7 +42,7 @@ def detection_lines(seen: Mapping[str, Any], measured: Mapping[str, Any]) -> Ite
         yield "no rule fired" if not measured["flagged"] else "the detector gives no reason"
     for detection in detections[:SHOWN_DETECTIONS]:
         severity = f" ({detection['severity']})" if detection.get("severity") else ""
-        message = f": {shortened(revealed(detection['message']), 300)}" if detection.get("message") else ""
+        message = f": {clipped(revealed(detection['message']), 300)}" if detection.get("message") else ""
         yield f"✗ {revealed(detection['rule'])}{severity}{message}"
         if excerpt := _excerpt(seen, detection):
             yield indented(excerpt, "    ")
@@ -62,7 +62,7 @@ def _excerpt(seen: Mapping[str, Any], detection: Mapping[str, Any]) -> str:
         return ""
     start, end = span
     before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
-    marked = f"{before}⟦{shortened(text[start:end], 300)}⟧{after}"
+    marked = f"{before}⟦{clipped(text[start:end], 300)}⟧{after}"
     words = " ".join(revealed(marked).split())
     left, right = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
     return f"{field}, characters {start}–{end}: {left}{words}{right}"

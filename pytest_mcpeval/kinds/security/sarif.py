@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pytest_mcpeval.config.project_file import PROJECT_FILE_NAME
 from pytest_mcpeval.core.sample import Sample, to_json
 from pytest_mcpeval.kinds.security.sampling import tools_of
-from pytest_mcpeval.text.visible import revealed, shortened
+from pytest_mcpeval.text.visible import clipped, revealed
 
 if TYPE_CHECKING:
     from pytest_mcpeval.core.evaluation import Evaluation
@@ -75,7 +75,7 @@ def _run(detector: str, results: list[dict[str, Any]], failures: list[str]) -> d
     # Without this, a failed scan would look like one that found nothing.
     invocation: dict[str, Any] = {"executionSuccessful": not failures}
     if failures:
-        texts = [shortened(revealed(text), SHOWN_CHARACTERS) for text in failures]
+        texts = [clipped(revealed(text), SHOWN_CHARACTERS) for text in failures]
         invocation["toolExecutionNotifications"] = [
             {"level": "error", "message": {"text": text}} for text in texts
         ]
@@ -99,7 +99,7 @@ def _result(sample: Sample, tool: Mapping[str, Any], detection: Mapping[str, Any
     rule, field = detection["rule"], detection.get("field", "description")
     severity = str(detection.get("severity") or tool.get("severity") or "").lower()
     said = detection.get("message") or "flagged"
-    message = shortened(revealed(f"{name}: {said} ({field})"), SHOWN_CHARACTERS)
+    message = clipped(revealed(f"{name}: {said} ({field})"), SHOWN_CHARACTERS)
     identity = "\n".join((name, rule, field, str(detection.get("span")), said))
     return {
         "ruleId": revealed(rule),

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.sample import MARKS, Sample
 from pytest_mcpeval.kinds.session.spec import SessionSpec, SessionSuite
-from pytest_mcpeval.text.visible import indented, shortened, visible
+from pytest_mcpeval.text.visible import clipped, indented, visible
 
 SHOWN_CALLS = 30
 SHOWN_CHARACTERS = 1_200
@@ -23,13 +23,13 @@ def _lines(suite: SessionSuite, case: Case[SessionSpec], sample: Sample) -> Iter
     yield sample.message
     name = sample.traits.get("name")
     if name:
-        yield f"scenario: {shortened(name, 200)}"
+        yield f"scenario: {clipped(name, 200)}"
     if sample.run.get("critic_output"):
         yield f"it is kept in {sample.run['critic_output']}: correct it, or the critic, and go on with"
         yield f"  --mcpeval-resume --mcpeval-name {sample.run['evaluation']}"
     for check in sample.checks:
         step = f"step {check.step}, " if check.step else ""
-        yield f"  {MARKS[check.status]} {step}{check.name}: {shortened(check.message, SHOWN_CHARACTERS)}"
+        yield f"  {MARKS[check.status]} {step}{check.name}: {clipped(check.message, SHOWN_CHARACTERS)}"
     calls = sample.measured.get("transcript", [])
     if calls:
         yield "transcript:"
@@ -38,7 +38,7 @@ def _lines(suite: SessionSuite, case: Case[SessionSpec], sample: Sample) -> Iter
         yield f"  … and {len(calls) - SHOWN_CALLS} more"
     if sample.run.get("answer"):
         yield "the agent said:"
-        yield indented(shortened(sample.run["answer"], SHOWN_CHARACTERS))
+        yield indented(clipped(sample.run["answer"], SHOWN_CHARACTERS))
     if case.keys:
         yield from suite.place_of(case)
 

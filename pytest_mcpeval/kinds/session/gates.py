@@ -13,7 +13,7 @@ from pytest_mcpeval.kinds.session.critic.parsing import severity_in
 from pytest_mcpeval.kinds.session.metrics import incomplete
 from pytest_mcpeval.kinds.session.records import MCP_PREFIX
 from pytest_mcpeval.kinds.session.schema import GatesModel
-from pytest_mcpeval.text.visible import shortened, visible
+from pytest_mcpeval.text.visible import clipped, visible
 
 NEW_FINDINGS = "new_findings"
 _SHOWN = 5
@@ -103,7 +103,7 @@ def unfit_for_baseline(suite: str, dropped: Sequence[str]) -> GateResult:
 
 def _unread(dropped: Sequence[str]) -> str:
     headings = "heading" if len(dropped) == 1 else "headings"
-    shown = "; ".join(shortened(visible(heading), 120) for heading in dropped[:_SHOWN])
+    shown = "; ".join(clipped(visible(heading), 120) for heading in dropped[:_SHOWN])
     return f"{len(dropped)} {headings} of the critic could not be read as findings ({shown})"
 
 
@@ -165,10 +165,10 @@ def _place(finding: Finding) -> Place:
 def _listed(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
-    shown = [
-        f"{finding.id} [{finding.severity}] {finding.mcp_name}: {shortened(finding.summary, 120)} "
+    listed = [
+        f"{finding.id} [{finding.severity}] {finding.mcp_name}: {clipped(finding.summary, 120)} "
         f"({', '.join(finding.evidence_ids[:_SHOWN])})"
         for finding in findings[:_SHOWN]
     ]
     more = f"; and {len(findings) - _SHOWN} more" if len(findings) > _SHOWN else ""
-    return f": {'; '.join(shown)}{more}"
+    return f": {'; '.join(listed)}{more}"

@@ -31,7 +31,7 @@ from pytest_mcpeval.kinds.session.redaction import args_summary, digest, redacte
 from pytest_mcpeval.kinds.session.transcript import Entries, Transcript, call_count, wallclock_entry
 from pytest_mcpeval.servers.errors import CallError, ServerConfigError, ServerStartError
 from pytest_mcpeval.text.redact import redactor
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers.connection import Connection
@@ -218,7 +218,7 @@ class Guard:
             tool=name,
             is_mcp=is_mcp,
             args_summary=args_summary(redactor.data(arguments)),
-            justification=justification and shortened(redacted(justification), _LONGEST_JUSTIFICATION),
+            justification=justification and clipped(redacted(justification), _LONGEST_JUSTIFICATION),
             args_digest=digest(arguments, tool, self._digest_key),
             argument_sources=sources,
         )
@@ -243,7 +243,7 @@ class Guard:
             is_mcp=False,
             args_summary=args_summary(redactor.data(arguments)),
             result_shape=NOT_DISPATCHED,
-            justification=shortened(redacted(reason), _LONGEST_JUSTIFICATION),
+            justification=clipped(redacted(reason), _LONGEST_JUSTIFICATION),
             blocked_tool=written_name(tool),
             abort_reason=ended,
         )
@@ -261,7 +261,7 @@ class Guard:
 
 def written_name(tool: str) -> str:
     """The name of a tool as it stands in the transcript."""
-    return shortened(redacted(tool), _LONGEST_NAME)
+    return clipped(redacted(tool), _LONGEST_NAME)
 
 
 def _by_server(

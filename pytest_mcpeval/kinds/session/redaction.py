@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_mcpeval.servers.definitions import is_secret_name
 from pytest_mcpeval.text.redact import redactor
-from pytest_mcpeval.text.visible import shortened, visible
+from pytest_mcpeval.text.visible import clipped, visible
 
 MOST_FIELDS = 8
 LONGEST_VALUE = 60
@@ -115,19 +115,19 @@ def args_summary(arguments: Mapping[str, Any]) -> str:
     Short values are shown when nothing about them or their names looks private; of everything else, only the
     kind and size.
     """
-    shown = [_field(str(name), value) for name, value in list(arguments.items())[:MOST_FIELDS]]
+    fields = [_field(str(name), value) for name, value in list(arguments.items())[:MOST_FIELDS]]
     if len(arguments) > MOST_FIELDS:
-        shown.append(f"… {len(arguments) - MOST_FIELDS} more")
-    return shortened(f"{{{', '.join(shown)}}}", LONGEST_SUMMARY)
+        fields.append(f"… {len(arguments) - MOST_FIELDS} more")
+    return clipped(f"{{{', '.join(fields)}}}", LONGEST_SUMMARY)
 
 
 def _field(name: str, value: Any) -> str:
-    shown = HIDDEN if is_private_name(name) and value is not None else _value(value)
-    return f"{_name(name)}: {shown}"
+    text = HIDDEN if is_private_name(name) and value is not None else _value(value)
+    return f"{_name(name)}: {text}"
 
 
 def _name(name: str) -> str:
-    return shortened(redacted_text(" ".join(name.split())), LONGEST_VALUE)
+    return clipped(redacted_text(" ".join(name.split())), LONGEST_VALUE)
 
 
 def _value(value: Any) -> str:

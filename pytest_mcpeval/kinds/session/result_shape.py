@@ -14,7 +14,7 @@ from pytest_mcpeval.kinds.session.redaction import is_private_name, redacted_tex
 from pytest_mcpeval.servers.errors import CallError
 from pytest_mcpeval.servers.json_paths import json_answer, unwrapped
 from pytest_mcpeval.servers.response import Response
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 MOST_KEYS = 12
 LONGEST_KEY = 40
@@ -82,9 +82,9 @@ def _scalar(value: Any) -> str:
         return f"text[{len(value)}]"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    shown = json.dumps(value, default=str)
+    text = json.dumps(value, default=str)
     # A long number may be a telephone or a card.
-    return shown if len(shown) <= 9 else "number"
+    return text if len(text) <= 9 else "number"
 
 
 def _fields(objects: Sequence[Mapping[str, Any]]) -> str:
@@ -103,7 +103,7 @@ def _rest(count: int) -> list[str]:
 
 def _key(key: str) -> str:
     # Keys are often data: a mapping from addresses to people.
-    return shortened(redacted_text(" ".join(str(key).split())), LONGEST_KEY)
+    return clipped(redacted_text(" ".join(str(key).split())), LONGEST_KEY)
 
 
 def _kind(value: Any) -> str:

@@ -94,7 +94,7 @@ def attached_server(found: FoundServer, tools: list[Tool], problem: str) -> Atta
     return AttachedServer(
         name=found.name,
         source=str(found.source),
-        command=redacted(definition.shown()) if definition.transport == "stdio" else None,
+        command=redacted(definition.display()) if definition.transport == "stdio" else None,
         tools=tuple(tool.name for tool in tools),
         reading_tools=tuple(tool.name for tool in tools if classify(tool.name, tool).effect == "read"),
         description_bytes=described,

@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.reports.html_report.summary import Data, changes_of
-from pytest_mcpeval.text.visible import shortened, visible
+from pytest_mcpeval.text.visible import clipped, visible
 
 CHUNK = 200
 """Cases whose evidence is read at once."""
@@ -135,7 +135,7 @@ def _numbers(texts: Sequence[str], known: dict[str, int]) -> list[int]:
 
 
 def _line(text: Any, limit: int) -> str:
-    return visible(shortened(" ".join(str(text).split()), limit))
+    return visible(clipped(" ".join(str(text).split()), limit))
 
 
 class Pictures:
@@ -244,7 +244,7 @@ def _shown(data: Any, limit: int) -> Any:
         # Most texts are short and plain, and there are many.
         if len(data) <= limit and data.isascii() and data.isprintable():
             return data
-        return visible(shortened(data, limit))
+        return visible(clipped(data, limit))
     if isinstance(data, dict):
         return {_shown(key, limit): _shown(value, limit) for key, value in data.items()}
     return [_shown(value, limit) for value in data] if isinstance(data, list) else data

@@ -193,12 +193,12 @@ class Page:
         message, or else at its first occurrence.
         """
         repeated = (normalized(typed), normalized(_UNRENDERED.sub(" ", typed)))
-        shown_as = {_letters(text)[0]: text for text in repeated}
-        shown_as.pop("", None)
+        text_of = {_letters(text)[0]: text for text in repeated}
+        text_of.pop("", None)
         letters, places = _letters(self.text)
         edges = {edge for index in range(len(self._blocks)) for edge in self._span(index)}
         is_repeated = False
-        for sought, text in shown_as.items():
+        for sought, text in text_of.items():
             is_short = _words(text) <= PART_OF_AN_ANSWER
             if is_short and is_repeated:
                 break
@@ -219,7 +219,7 @@ class Page:
             for start, end in spans:
                 self._mark(start, end, TYPED)
         for index in range(len(self._blocks)):
-            self._mark_cut(index, shown_as)
+            self._mark_cut(index, text_of)
 
     def _mark_cut(self, index: int, inputs: Mapping[str, str]) -> None:
         """Mark the beginning of an input if a block has only that, or continues with dots, with or

@@ -39,8 +39,8 @@ def bounded(
 ) -> AssertionOutcome:
     """Return the verdict of a limit, which passes only with complete evidence."""
     if holds and doubt is not None:
-        told = replace(doubt, message=f"{message}, but the evidence may be incomplete: {doubt.message}")
-        return inconclusive(judged, told)
+        both = replace(doubt, message=f"{message}, but the evidence may be incomplete: {doubt.message}")
+        return inconclusive(judged, both)
     return decided(judged, holds, message, observed, evidence)
 
 

@@ -21,7 +21,7 @@ from pytest_mcpeval.kinds.agent.observability.query_client import (
 )
 from pytest_mcpeval.kinds.agent.observability.spans import MalformedSpanError, ObservabilityError, Span
 from pytest_mcpeval.kinds.agent.schema import LangfuseSource
-from pytest_mcpeval.servers.causes import plain_words
+from pytest_mcpeval.servers.causes import cause_in_words
 from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Langfuse:
         except pydantic.ValidationError:
             pass
         except httpx.TransportError as error:
-            raise UnavailableError(f"{redactor.text(plain_words(error))}: {place}") from None
+            raise UnavailableError(f"{redactor.text(cause_in_words(error))}: {place}") from None
         except ApiError as error:
             status = error.status_code or 0
             if status == http.HTTPStatus.NOT_FOUND:

@@ -154,7 +154,7 @@ def tells_of_any(folder: CaseFolder, name: str) -> bool:
 
 
 def write_logs(logs: Logs, folder: CaseFolder, kept: Collection[str] = ()) -> tuple[str, ...]:
-    """Write the logs over what the agent's page told, all but those that are kept; returns their names.
+    """Write the logs over those from the agent's page, all but those that are kept; returns their names.
 
     Raises:
         OSError: One cannot be written.

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from pytest_mcpeval.kinds.agent.observability.spans import ObservabilityError
 from pytest_mcpeval.loading.messages import shortened
-from pytest_mcpeval.servers.causes import plain_words
+from pytest_mcpeval.servers.causes import cause_in_words
 from pytest_mcpeval.servers.json_paths import parse_json
 from pytest_mcpeval.text.redact import redactor
 
@@ -140,9 +140,9 @@ class QueryClient:
         except httpx2.TimeoutException:
             raise UnavailableError(f"no answer within {TIMEOUT_SECONDS:g} s from {place}") from None
         except httpx2.TransportError as error:
-            raise UnavailableError(f"{redactor.text(plain_words(error))}: {place}") from None
+            raise UnavailableError(f"{redactor.text(cause_in_words(error))}: {place}") from None
         except (httpx2.DecodingError, httpx2.InvalidURL, UnicodeError) as error:
-            raise ObservabilityError(f"{redactor.text(plain_words(error))}: {place}") from None
+            raise ObservabilityError(f"{redactor.text(cause_in_words(error))}: {place}") from None
         if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
             raise UnavailableError(self._refusal(status, body, place))
         if status not in (http.HTTPStatus.OK, http.HTTPStatus.NOT_FOUND):

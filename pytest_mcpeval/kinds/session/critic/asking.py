@@ -23,7 +23,7 @@ from pytest_mcpeval.targets.base import AnswerError, Codec, Target
 from pytest_mcpeval.targets.functions import FixtureTarget, PythonTarget
 from pytest_mcpeval.targets.threads import EventLoop, Late
 from pytest_mcpeval.text.redact import redactor
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 INSTRUCTIONS = """\
 You are a friction critic. Somebody else used a set of MCP servers to carry out scenarios, and every call was
@@ -146,7 +146,7 @@ def _command(words: list[str], model: CriticModel, request: CriticRequest) -> st
     if ending is not None and ending.exit_code is None:
         raise TargetError(f"{name}: cannot be started: {ending.words}")
     if process.returncode:
-        tail = shortened(errors.strip(), _SHOWN_ERRORS)
+        tail = clipped(errors.strip(), _SHOWN_ERRORS)
         raise TargetError(f"{name}: ended with status {process.returncode}\n{tail}")
     return output
 

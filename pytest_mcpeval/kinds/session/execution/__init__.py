@@ -12,7 +12,7 @@ from pytest_mcpeval.kinds.session.records import Scenario, ScenarioOutcome
 from pytest_mcpeval.kinds.session.redaction import redacted
 from pytest_mcpeval.kinds.session.toolbox import INCIDENTS, Toolbox
 from pytest_mcpeval.servers.errors import CallError
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 __all__ = ["execute"]
 
@@ -57,6 +57,6 @@ def execute(
         started=started,
         ended=ended,
         abort_reason=reason,
-        answer=shortened(redacted(account.answer), KEPT_CHARACTERS),
+        answer=clipped(redacted(account.answer), KEPT_CHARACTERS),
         checks=account.checks,
     )

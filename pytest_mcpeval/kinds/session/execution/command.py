@@ -37,7 +37,7 @@ from pytest_mcpeval.servers.variables import expand
 from pytest_mcpeval.targets.base import TargetStartError
 from pytest_mcpeval.targets.filling import filled
 from pytest_mcpeval.text.redact import redactor
-from pytest_mcpeval.text.visible import shortened
+from pytest_mcpeval.text.visible import clipped
 
 TOOL_LOG_VARIABLE = "MCPEVAL_TOOL_LOG"
 
@@ -106,7 +106,7 @@ class _Program:
         return after_failure(toolbox, "timeout" if late else "crashed", words, late=late, answer=answer)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        name = f"command: {self._definition.shown()}"
+        name = f"command: {self._definition.display()}"
         try:
             definition = expand(self._definition, os.environ)
         except ServerConfigError as error:
@@ -199,7 +199,7 @@ def _report(data: Any, toolbox: Toolbox, reported: Counter[str]) -> None:
     if said is not None and not isinstance(said, str):
         raise ValueError(f"expected a text under `justification`, found {shown(said)}")
     if data.get("error") is not None:
-        shape = f"error:{shortened(redacted_text(str(data['error'])), _LONGEST_ERROR)}"
+        shape = f"error:{clipped(redacted_text(str(data['error'])), _LONGEST_ERROR)}"
     else:
         shape = shape_of(data["result"]) if "result" in data else "not reported"
     toolbox.report(tool, arguments, said, shape)
