@@ -491,6 +491,33 @@ def test_screenshots_and_timeline_of_a_case(
     assert "screenshots/a.png is not shown: left out" in page
 
 
+def test_links_below_the_verdict_show_which_cases(open_page: Open, tmp_path: Path) -> None:
+    report = retrieval_report()
+    report["suites"]["evals/golden.json"]["cases"][3]["outcome"] = "failed"
+    own = tmp_path / "runs" / "20261122T2000" / "report.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("# A run")
+    run = report["run"]["suites"]["evals/golden.json"]
+    run["cases"]["q00000"]["case_dir"] = str(own.parent / "q00000")
+    run["report"] = str(tmp_path / "gone" / "report.md")
+    report["suites"]["evals/golden.json"]["cases"][0]["item"] = "q00000-to-q00003"
+    opened = open_page(written(tmp_path, report))
+    # What failed comes first, then what was lost.
+    assert opened.texts("#rows .id") == ["q00003", "q00001", "q00002", "q00000"]
+    assert opened.texts(".jumps a") == ["1 failed", "2 lost", "1 won", "all cases", "suites and pictures"]
+    opened.page.locator(".jumps a", has_text="lost").click()
+    opened.has_rows(2)
+    assert opened.texts("#rows .id") == ["q00001", "q00002"]
+    opened.page.go_back()
+    opened.has_rows(4)
+    opened.page.locator(".jumps a", has_text="won").click()
+    opened.page.locator("#rows a").click()
+    assert opened.texts(".again pre")[0].endswith(" evals/golden.json::q00000-to-q00003")
+    opened = open_page(written(tmp_path, report), "#open=evals%2Fgolden.json")
+    assert opened.page.locator(".suite-card a").get_attribute("href") == "runs/20261122T2000/report.md"
+    assert str(tmp_path / "gone" / "report.html") in opened.texts(".suite-card code")
+
+
 def test_keyboard_alone_is_enough(open_page: Open, page_file: Path) -> None:
     opened = open_page(page_file)
     page = opened.page
@@ -555,7 +582,14 @@ def test_page_is_made_again_from_its_report(
 def test_what_is_no_report_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["html", str(tmp_path)]) == 2
     assert "report.json: No such file or directory" in capsys.readouterr().err
-    for content, words in (("{", "is no JSON"), ("[]", "is no report"), ('{"suites": {}}', "is no report")):
+    hollow = {"suites": {}, "gates": [], "options": [], "run": {}, "verdict": "passed", "reason": ""}
+    contents = {
+        "{": "is not JSON",
+        "[]": "is not a report",
+        "{}": "is not a report",
+        json.dumps(hollow): "is not a report",
+    }
+    for content, words in contents.items():
         (tmp_path / "report.json").write_text(content)
         assert main(["html", str(tmp_path)]) == 1
         assert words in capsys.readouterr().err

@@ -122,6 +122,8 @@ def measured(run: Run, folder: str) -> tuple[Any, Any]:
     golden = golden_in(folder)
     text = json.dumps([run.report()["suites"][golden], gates(run, golden)])
     suite, judged = json.loads(text.replace(golden, "golden"))
+    items = {case["id"]: case.pop("item") for case in suite["cases"] if "item" in case}
+    assert items.get("q4") == ("q0-to-q4" if folder == "batched" else None)
     return suite, judged
 
 

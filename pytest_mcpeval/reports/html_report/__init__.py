@@ -8,11 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pytest_mcpeval.core.sample import to_json
 from pytest_mcpeval.reports.html_report import cases, summary
@@ -31,7 +33,7 @@ def text(report: Mapping[str, Any], directory: Path) -> str:
     """The page of a report, whose screenshots are in ``directory``.
 
     Raises:
-        KeyError, TypeError, AttributeError: It is no report of this version.
+        KeyError, TypeError, AttributeError: It is not a report of this version.
     """
     titles = summary.titles(report["suites"])
     of_suite: dict[str, dict[str, Any]] = {key: {} for key in report["suites"]}
@@ -54,11 +56,12 @@ def text(report: Mapping[str, Any], directory: Path) -> str:
             "numbers": numbers[key],
             "changes": summary.changes_of(suite),
             "verdict": _verdict(suite, of_suite[key]),
+            "reports": _own_reports(report["run"]["suites"].get(key, {}), directory),
         }
         for number, (key, suite) in enumerate(report["suites"].items())
     ]
     ordered = sorted(suites, key=lambda suite: WORST_FIRST.get(suite["verdict"], 3))
-    data = {
+    data: dict[str, Any] = {
         "suites": [{"key": suite["key"], "title": suite["title"], "kind": suite["kind"]} for suite in suites],
         "outcomes": cases.WORST_FIRST,
         "options": report["options"],
@@ -72,7 +75,7 @@ def text(report: Mapping[str, Any], directory: Path) -> str:
         "html_report/page.html",
         report=report,
         headline=summary.headline(report),
-        outcomes=dict(sum((Counter(suite["outcomes"]) for suite in suites), Counter[str]())),
+        links=_links(data["cases"]),
         gates=gates,
         shown_gates=SHOWN_GATES,
         suites=ordered,
@@ -85,6 +88,34 @@ def text(report: Mapping[str, Any], directory: Path) -> str:
         scripts=list(scripts.values()),
         hashes=" ".join(f"'sha256-{_digest(script)}'" for script in scripts.values()),
     )
+
+
+def _links(index: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What to look at first: words and the fragment that shows it."""
+    outcomes = Counter(cases.WORST_FIRST[number] for number in index["outcome"])
+    changes = Counter(index["change"])
+    wrong = [outcome for outcome in ("error", "failed", "wrong", "inconclusive") if outcomes[outcome]]
+    return [
+        *((f"{outcomes[outcome]:,} {outcome}", f"outcome={outcome}") for outcome in wrong),
+        *(
+            (f"{changes[change]:,} {change}", f"change={change}")
+            for change in ("lost", "won")
+            if changes[change]
+        ),
+    ]
+
+
+def _own_reports(run: Mapping[str, Any], directory: Path) -> list[tuple[str, str]]:
+    """The reports that sessions and agents write themselves: path, and a link where the file is here."""
+    paths = {Path(run["report"]).with_suffix(".html")} if isinstance(run.get("report"), str) else set()
+    runs_of_cases = run.get("cases")
+    if isinstance(runs_of_cases, Mapping):
+        folders = {Path(one["case_dir"]).parent for one in runs_of_cases.values() if "case_dir" in one}
+        paths |= {folder / "report.md" for folder in folders}
+    return [
+        (str(path), quote(os.path.relpath(path, directory)) if path.is_file() else "")
+        for path in sorted(paths)
+    ]
 
 
 def _outcomes(suite: Mapping[str, Any]) -> dict[str, int]:
@@ -123,16 +154,18 @@ def of_file(directory: Path) -> str:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no report of this version.
+        ValueError: It is not a report of this version.
     """
     path = directory / "report.json"
     try:
         report = json.loads(path.read_text("utf-8"))
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8: {error}") from None
+        raise ValueError(f"{path} is not UTF-8: {error}") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is not JSON: {error}") from None
+    from jinja2 import UndefinedError
+
     try:
         return text(report, directory)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"{path} is no report of this version of pytest-mcpeval ({error!r})") from None
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, UndefinedError) as error:
+        raise ValueError(f"{path} is not a report of this version of pytest-mcpeval ({error!r})") from None

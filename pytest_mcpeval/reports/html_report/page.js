@@ -43,10 +43,11 @@
   const SORTS = {
     "": "worst first", file: "order of the files", id: "id", slow: "slowest first", fast: "fastest first",
   };
-  const changeWeight = { lost: 0, "": 1, won: 2 };
+  // What failed, then what was lost, then the rest.
+  const isWrong = new Set(["error", "failed", "wrong", "inconclusive"].map((one) => outcomes.indexOf(one)));
+  const weight = (number) => isWrong.has(cases.outcome[number]) ? 0 : cases.change[number] === "lost" ? 1 : 2;
   const comparisons = {
-    "": (a, b) => changeWeight[cases.change[a]] - changeWeight[cases.change[b]]
-      || cases.outcome[a] - cases.outcome[b] || a - b,
+    "": (a, b) => weight(a) - weight(b) || cases.outcome[a] - cases.outcome[b] || a - b,
     file: (a, b) => a - b,
     id: (a, b) => (cases.id[a] < cases.id[b] ? -1 : cases.id[a] > cases.id[b] ? 1 : a - b),
     slow: (a, b) => (cases.latency[b] ?? -1) - (cases.latency[a] ?? -1) || a - b,
@@ -479,7 +480,11 @@
   });
   document.addEventListener("click", (event) => {
     const to = event.target.dataset?.to;
-    if (to) byId(to).scrollIntoView();
+    if (!to) return;
+    if (event.target.hash) history.pushState(null, "", event.target.hash);
+    event.preventDefault();
+    show();
+    byId(to).scrollIntoView();
   });
   addEventListener("hashchange", show);
   let waiting = 0;
