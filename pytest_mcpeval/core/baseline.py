@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 BASELINE_VERSION = 1
 BLESS_COMMAND = "pytest --mcpeval --mcpeval-bless"
 ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufffe\uffff]")
-"""Characters that a JSON text may hold, and that a YAML text may not or takes for line breaks."""
+"""Characters that are allowed in JSON, but not in YAML, or are line breaks there."""
 
 
 class BaselineCase(BaseModel):
-    """What a baseline holds of one case; kinds add values of their own."""
+    """One case in a baseline; kinds add more values."""
 
     model_config = ConfigDict(defer_build=True, extra="allow", frozen=True)
 
@@ -69,7 +69,10 @@ def digest_of(data: object) -> str:
 
 
 def differing_digests(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
-    """The parts a baseline was made from in another version; none for a baseline without any digest."""
+    """Return the inputs that have changed since the baseline was made.
+
+    None for a baseline without digests.
+    """
     if not found:
         return []
     return [part for part in {**wanted, **found} if found.get(part) != wanted.get(part)]
@@ -78,7 +81,7 @@ def differing_digests(found: Mapping[str, str], wanted: Mapping[str, str]) -> li
 def differing_cases(
     document: Document, found: Collection[str], wanted: Collection[str], hint: str
 ) -> Iterator[Problem]:
-    """Cases that a baseline has too many or too few of those of its suite; ``hint`` says what to do."""
+    """Yield problems of cases that a baseline lacks or has in excess; ``hint`` says what to do."""
     unknown = [case for case in found if case not in wanted]
     if unknown:
         message = f"the suite has no {names(unknown)}, which the baseline has: {hint}"
@@ -90,7 +93,7 @@ def differing_cases(
 
 
 def mismatch_words(differing: Sequence[str], command: str) -> str:
-    """Why a baseline does not fit, and what to do; ``command`` blesses a new one."""
+    """Return why a baseline does not fit, and what to do; ``command`` blesses a new one."""
     return (
         f"was made from another {' and another '.join(differing)}, so the two cannot be compared: "
         f"undo the change, or bless the new version with {command}"
@@ -98,7 +101,7 @@ def mismatch_words(differing: Sequence[str], command: str) -> str:
 
 
 def bless_command(suite: str, path: str | None) -> str:
-    """The command that writes a suite's baseline; without the ``path`` of one, what to set first as well."""
+    """Return the command that writes a suite's baseline; if no ``path`` is set, also what to set first."""
     command = f"{BLESS_COMMAND} {suite}"
     return (
         command

@@ -1,4 +1,4 @@
-"""Blessing: new baselines are written when the whole run is fit for it, and none of them otherwise."""
+"""Blessing: writes all new baselines if the whole run qualifies, else none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_SUITE = (
 
 @dataclass(frozen=True)
 class NewBaseline:
-    """What is to be written for a suite, and where; ``name`` is the path as it is shown."""
+    """A new baseline and its path; ``name`` is the path as shown."""
 
     kind: Kind[Any]
     suite: Suite[Any]
@@ -79,7 +79,7 @@ def write_baselines(
 
 
 def _set_aside(results: Sequence[SuiteResult]) -> str:
-    """Which cases were not measured as they are, so that their values are none; or an empty text."""
+    """Return a refusal if cases were skipped or xfailed, so they have no values; or an empty text."""
     found = [f"{result.key} ({names(result.complete.set_aside)})" for result in results]
     if not found:
         return ""
@@ -87,7 +87,7 @@ def _set_aside(results: Sequence[SuiteResult]) -> str:
 
 
 def _foreign(new: Mapping[str, NewBaseline]) -> str:
-    """Which file would be lost, being no baseline of such a suite; or an empty text."""
+    """Return a refusal if a file would be lost that is not a baseline of the suite; or an empty text."""
     for one in new.values():
         if one.path.exists() and (found := _otherwise(one)):
             return (
@@ -98,7 +98,7 @@ def _foreign(new: Mapping[str, NewBaseline]) -> str:
 
 
 def _otherwise(new: NewBaseline) -> str:
-    """What an existing file is, when it is no baseline that may be replaced; or an empty text."""
+    """Return what an existing file is if it is not a baseline that may be replaced; or an empty text."""
     try:
         data = load(new.path).data
     except (DataFileError, OSError):
@@ -110,7 +110,7 @@ def _otherwise(new: NewBaseline) -> str:
 
 
 def _shared_path(new: Mapping[str, NewBaseline]) -> str:
-    """Which suites name the same file, so that one would overwrite the other; or an empty text."""
+    """Return a refusal if suites name the same file, so one would overwrite the other; or an empty text."""
     owners: dict[Path, str] = {}
     for key, one in new.items():
         if one.path in owners:
@@ -121,7 +121,7 @@ def _shared_path(new: Mapping[str, NewBaseline]) -> str:
 
 
 def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
-    """Why the run is not fit to be blessed, or an empty text."""
+    """Return why the run cannot be blessed, or an empty text."""
     if state.stopped:
         return "the run was stopped early"
     partial = [result.key for result in results if result.complete.deselected]

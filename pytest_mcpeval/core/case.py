@@ -1,4 +1,4 @@
-"""Cases, the rows of data files, their ids, and the batches of them that items hold."""
+"""Cases (the rows of data files), their ids, and batches of cases."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CaseMarks(FileModel):
         return found if isinstance(found, list) else [found]
 
     def within(self, suite: CaseMarks) -> CaseMarks:
-        """These of a case together with those of its suite; a reason of the case takes the place of one."""
+        """Return the marks of a case combined with those of its suite; the case's reasons override."""
         if not suite.model_fields_set:
             return self
         return CaseMarks(
@@ -83,12 +83,12 @@ class Case(Generic[SpecT]):
 
     @cached_property
     def spec(self) -> SpecT:
-        """What its kind needs to run it."""
+        """What its kind needs to run the case."""
         return self.make_spec()
 
 
 def id_problems(document: Document, rows: Iterable[tuple[str, tuple[str | int, ...]]]) -> Iterator[Problem]:
-    """What is wrong with the ids of rows of a document, each given with the path of its row.
+    """Yield problems of the ids of rows, which are given with their paths in the document.
 
     An id is part of node ids, options and names of files, and answers are kept under it: it has no other
     characters than `CASE_ID_PATTERN` allows, and no other case has it.
@@ -120,7 +120,7 @@ class Batch(Generic[SpecT]):
 
 
 def batches(cases: Sequence[Case[SpecT]], size: int) -> Iterator[Batch[SpecT]]:
-    """Neighbouring cases, up to ``size`` of them together; one with marks of its own stays alone.
+    """Yield batches of up to ``size`` neighbouring cases; a case with its own marks is a batch of one.
 
     A batch of one has the id of its case for a name, a larger one ``<first>-to-<last>``: unlike any other
     name, and no longer than an id may be. (Dots between them pytest would show as colons.)

@@ -1,4 +1,4 @@
-"""What is known of a kind before there is a document of it: how its files look, options, commands."""
+"""The part of a kind that is needed before there is a file of it: file detection, options, commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_mcpeval.loading import Document
 
 DocumentRole = Literal["suite", "support"]
-"""A suite holds cases; a support file (a baseline, a corpus) is read by suites and holds none."""
+"""A suite has cases; a support file (a baseline, a corpus) is read by suites and has none."""
 
 
 Better = Literal["higher", "lower"]
@@ -23,7 +23,7 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What the command line says to a kind, in one process of a run.
+    """The command line options for a kind, in one process of a run.
 
     ``directory`` is where the command was given; ``value`` returns that of an option by its `Option.dest`.
     ``decided`` is what the first process of the run decided for all (see `KindDeclaration.decided`).
@@ -37,7 +37,7 @@ class CommandLine:
 
 @dataclass(frozen=True)
 class ReportFile:
-    """A report of a kind's own: the file, the option that asked for it, and what makes its text."""
+    """A report of a kind: its file, the option that asked for it, and the function that makes its text."""
 
     path: Path
     option: str
@@ -49,14 +49,14 @@ class KindDeclaration(ABC):
 
     name: ClassVar[str]
     file_description: ClassVar[str]
-    """One line for people: how a document of this kind looks, such as ``a `tests:` list (scenario)``."""
+    """A description of its files for messages, such as ``a `tests:` list (scenario)``."""
     file_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys by which a document is detected: a misspelt key of an unknown document may have meant one."""
+    """Keys by which a document is detected; they are suggested for misspelt keys of unknown documents."""
     file_names: ClassVar[tuple[str, ...]] = ()
-    """Patterns of names: a document of no known shape that has such a name is of this kind."""
+    """Patterns of file names: a document that no kind detects belongs to this kind if its name matches."""
 
     option_table: ClassVar[tuple[Option, ...]] = ()
-    """Its options of the command line. A kind of an installed plugin declares them to pytest itself."""
+    """Its command line options. A kind from an installed plugin declares its options to pytest itself."""
 
     commands: ClassVar[Mapping[str, str]] = {}
     """Its commands of the console script: name → module with functions ``add_parser`` and ``run``.
@@ -67,17 +67,15 @@ class KindDeclaration(ABC):
     """
 
     figures: ClassVar[Mapping[str, Better]] = {}
-    """The numbers that say how good a suite is, the most telling one first, and which way is better.
+    """The numbers that say how good a suite is, the most important first, and which direction is better.
 
     Each is a dotted name in the suite's ``metrics`` of ``report.json``, in which ``*`` stands for any text. A
     mapping in a list goes by its first text, such as ``per_detector.heuristics.fpr``.
     """
 
     def paired_values(self, case: Mapping[str, Any]) -> Mapping[str, float]:
-        """Numbers by which one case of two runs is compared; a higher one is better.
-
-        ``case`` is what ``report.json`` says of a case, or of one of its runs. A name stands for one paired
-        test over all cases that have it.
+        """Return numbers to compare a case between two runs; higher is better.  ``case`` is a case in
+        ``report.json``, or one of its runs. Each name is one paired test over all cases that have it.
         """
         return {"passed": float(case["outcome"] == "passed")}
 
@@ -85,19 +83,19 @@ class KindDeclaration(ABC):
     """Whether ``pytest-mcpeval selftest`` takes its files (see `Kind.selftest`)."""
 
     def options(self, command_line: CommandLine) -> Any:
-        """What the command line says to this kind: frozen data, the same in all processes of a run.
+        """Return the options of this kind as frozen data, equal in all processes of a run.
 
         Raises:
-            ValueError: Options do not go together; the text is for people.
+            ValueError: Options exclude each other; the text is shown to users.
         """
         return None
 
     def decided(self, options: Any) -> Mapping[str, Any]:
-        """What of `options` the first process of a run decides for all of them, as JSON data."""
+        """Return the part of `options` that the first process of a run decides for all, as JSON data."""
         return {}
 
     def overrides(self, options: Any) -> Mapping[str, Any]:
-        """Settings that the command line says: they win over those of all files."""
+        """Return settings from the command line, which override those of all files."""
         return {}
 
     def collected_session(  # noqa: B027 - most kinds need nothing
@@ -106,17 +104,17 @@ class KindDeclaration(ABC):
         """Called when all files are collected; ``selected`` maps keys of suites to their selected cases.
 
         Raises:
-            ValueError: The options do not fit what was collected; the text is for people.
+            ValueError: The options do not fit what was collected; the text is shown to users.
         """
 
     def report_files(self, options: Any) -> Sequence[ReportFile]:
-        """Reports of its own that options ask for, written when a session ends."""
+        """Return the reports of this kind that options ask for; they are written when a session ends."""
         return ()
 
     @abstractmethod
     def detect(self, data: Any) -> DocumentRole | None:
-        """Whether a document has this kind's shape."""
+        """Return ``suite`` or ``support`` if a document belongs to this kind, else None."""
 
     def is_read_by_another(self, document: Document, root: Path) -> bool:
-        """Whether a document of this kind's shape is part of another data file's suite, and none itself."""
+        """Return whether a document of this kind belongs to another file's suite, so it is not a suite."""
         return False

@@ -1,4 +1,4 @@
-"""Which kind of evaluation a document belongs to: what it says itself, or its shape."""
+"""Detect the kind of a document: from its key ``kind``, its name or its keys."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pytest_mcpeval.loading import DataFileError, Document, Problem
 from pytest_mcpeval.loading.messages import closest, likeness, shown, suggestion
 
 REPORT_KEYS = {"version", "verdict", "gates", "suites", "run"}
-"""What every ``report.json`` has: one that was written into a dataset directory is no data file."""
+"""Keys of every ``report.json``, which is not a data file even in a dataset directory."""
 
 LEAVE_ALONE = "or exclude the file with the ini key mcpeval_ignore"
 
 
 def detect_kind(document: Document, kinds: Mapping[str, KindDeclaration]) -> tuple[str, DocumentRole]:
-    """The name of the kind of a document, and whether it holds cases.
+    """Return the name of a document's kind, and whether it has cases.
 
-    It says so itself, or its name does, or what is in it.
+    The key ``kind``, the file name or the other keys decide.
 
     Raises:
         DataFileError: It has no known shape; the message lists the known ones.
@@ -66,7 +66,7 @@ def _unknown_shape(document: Document, kinds: Mapping[str, KindDeclaration]) -> 
     if isinstance(document.data, dict) and "mcpServers" in document.data:
         words = "servers are read from .mcp.json in the root directory, or from `servers:` in mcpeval.yaml"
     names = [name for kind in kinds.values() for name in kind.file_keys]
-    # A key that several kinds have may be near to one that only one has: the nearest of all is meant.
+    # Suggest the most similar key of all kinds.
     near = [(place, key, closest(key, names)) for place, key in _keys(document.data) if key not in names]
     meant = [(place, key, name) for place, key, name in near if name is not None]
     if meant:

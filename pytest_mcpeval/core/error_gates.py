@@ -1,4 +1,4 @@
-"""Gates in error for what kinds raise while they judge, so that the other suites keep their reports."""
+"""Turn exceptions of kinds while they judge into gates in error, so that other suites keep their reports."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ARTIFACTS_GATE = "artifacts"
 JUDGING_GATE = "judging"
 
 CALLERS = frozenset({__file__, str(Path(__file__).with_name("judging.py"))})
-"""The files that call kinds: what is wrong is further down."""
+"""The files that call kinds; the cause of an exception is further down the stack."""
 
 Found = TypeVar("Found")
 
 
 class ErrorGates:
-    """Calls what may raise, and holds a gate in error for each suite in which something was raised.
+    """Calls functions that may raise, and keeps a gate in error for each suite in which one raised.
 
     Messages show paths relative to ``root``.
     """
@@ -40,7 +40,10 @@ class ErrorGates:
     def call(
         self, suite: str, default: Found, function: Callable[..., Found], *args: Any, **options: Any
     ) -> Found:
-        """What a function returns; if it raises, ``default``, and the suite has a gate in error."""
+        """Return the result of a function.
+
+        If it raises, return ``default`` and add a gate in error to the suite.
+        """
         try:
             return function(*args, **options)
         except KeyboardInterrupt:
@@ -48,7 +51,7 @@ class ErrorGates:
         except OSError as error:
             name = ARTIFACTS_GATE
             message = f"files of the whole run cannot be read or written: {error}"
-        except BaseException as error:  # Outcomes of pytest are no `Exception`.
+        except BaseException as error:  # pytest's outcomes are not subclasses of `Exception`.
             name, message = JUDGING_GATE, raised_where(error)
         self._messages.setdefault((suite, name), []).append(relative_paths(message, self._root))
         return default

@@ -1,13 +1,12 @@
-"""What keeps a case from being judged."""
+"""Exceptions that keep a case from being judged."""
 
 from __future__ import annotations
 
 
 class TargetError(Exception):
-    """What is evaluated could not be made ready: an error of the run, no verdict. Its text is for people.
-
-    ``cause`` identifies what keeps several cases from being asked: such an error is shown once. It is empty
-    where one case is concerned.
+    """The target could not be made ready: an error of the run, not a verdict. Its text is shown to
+    users.  ``cause`` identifies an error that keeps several cases from being asked, which is shown
+    once; empty if it concerns one case only.
     """
 
     def __init__(self, *args: object, cause: str = "") -> None:
@@ -16,4 +15,4 @@ class TargetError(Exception):
 
 
 class InvalidTest(Exception):  # noqa: N818 - reads as what happened
-    """A test in Python is written so that it judges nothing, or not what it says. Its text is for people."""
+    """A test in Python judges nothing, or not what it seems to judge. Its text is shown to users."""

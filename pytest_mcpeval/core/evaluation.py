@@ -1,4 +1,4 @@
-"""The end of a session as plain data: what every report shows."""
+"""The result of a session as plain data, which every report shows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SuiteResult:
 
     @property
     def undecided(self) -> list[str]:
-        """The wrong cases on which a gate was to decide, and none did."""
+        """The wrong cases about which a gate should have decided and none did."""
         known = frozenset(self.for_information)
         return [one.id for one in self.samples if one.outcome == "wrong" and one.id not in known]
 

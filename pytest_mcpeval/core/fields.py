@@ -1,4 +1,4 @@
-"""Fields that the files of all kinds share: their types, and paths relative to the file that gives them."""
+"""Types of fields that the files of all kinds share, and paths relative to the file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FILE_MODEL = ConfigDict(
 
 
 PROVENANCE = "__"
-"""Keys at the top of a data file that begin so are remarks of its authors."""
+"""Prefix of keys that are remarks of a file's authors."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _ceiling(value: float) -> float:
 
 
 def vacuous(limit: float) -> str:
-    """Why a limit of a gate is refused."""
+    """Return why a limit of a gate is refused."""
     return f"any value meets {limit:g}, so the gate could not fail"
 
 

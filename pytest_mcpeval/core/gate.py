@@ -9,8 +9,10 @@ from typing import Literal
 from pytest_mcpeval.core.sample import Sample
 
 Verdict = Literal["passed", "failed", "error", "not_evaluated", "not_set"]
-"""``not_evaluated``: the run was cut down on purpose. ``not_set``: the gate lacks what it compares with,
-which its message names; it judges nothing and spoils nothing."""
+"""``not_evaluated``: the run was cut down on purpose.
+
+``not_set``: the gate has nothing to compare with, which its message explains; it does not affect the verdict.
+"""
 
 Wanted = Literal["at least", "at most"]
 
@@ -70,12 +72,12 @@ def figure(value: float) -> str:
 
 
 def switched_off(suite: str, name: str, setting: str) -> GateResult:
-    """A gate that is turned off on purpose; ``setting`` is what says so."""
+    """Return the result of a gate that is turned off on purpose by ``setting``."""
     return GateResult(suite, name, "not_set", f"not set: `{setting}`")
 
 
 def by_chance(p: float) -> str:
-    """How often something happens by chance, for people: ``by chance in 3.1 of 100 runs``."""
+    """Return how often something happens by chance, as text: ``by chance in 3.1 of 100 runs``."""
     for runs in (100, 1000, 10_000):
         if p * runs >= 1 - SLACK:
             return f"by chance in {round(p * runs, 1):g} of {runs:,} runs"
@@ -84,7 +86,7 @@ def by_chance(p: float) -> str:
 
 @dataclass(frozen=True)
 class Completeness:
-    """What was measured of a suite, against what its file holds.
+    """How completely a suite was measured, compared with the cases in its file.
 
     ``deselected`` were left out on purpose (``-k``, ``file::id``); ``missing`` were to run and left no
     sample, and of them ``crashed`` took their process down; ``errors`` could not ask; ``set_aside`` were
@@ -155,9 +157,8 @@ def completeness(
 
 
 def fail_closed(gates: Iterable[GateResult], complete: Completeness) -> list[GateResult]:
-    """Hold gate results to completeness: a partial run judges nothing, an incomplete one fails.
-
-    A gate that is not set stays so, and one that its kind did not evaluate.
+    """Adjust gate results to completeness: in a partial run they are not evaluated, in an incomplete
+    one they fail.  A gate that is not set, or that its kind did not evaluate, is unchanged.
     """
     shortfall = _shortfall_words(complete)
     left_out = f"not evaluated: stopped after {complete.measured} of {complete.expected} cases"

@@ -129,7 +129,7 @@ def _result(one: SuiteRun, state: SessionState, root: Path, *, bless: bool, shar
 def _gates(
     one: SuiteRun, complete: Completeness, root: Path, *, bless: bool, shard: bool
 ) -> list[GateResult]:
-    """The gates of a suite, each held to the completeness of the cases it is judged on."""
+    """Return the gates of a suite, each adjusted to the completeness of the cases it is judged on."""
     kind, suite = one.kind, one.suite
     found: list[GateResult] = []
     try:
@@ -167,7 +167,7 @@ def _tolerated(one: SuiteRun, gates: Sequence[GateResult]) -> list[Sample]:
 
 
 def _for_information(one: SuiteRun, samples: Sequence[Sample], gates: Sequence[GateResult]) -> list[str]:
-    """The wrong cases that no gate which is set looks at, beside one that was evaluated."""
+    """Return the wrong cases that no gate looks at, if another gate on the same target was evaluated."""
     suite = one.suite
     if suite is None:
         return []
@@ -183,7 +183,7 @@ def _for_information(one: SuiteRun, samples: Sequence[Sample], gates: Sequence[G
 
 
 def _all_samples(one: SuiteRun, samples: Sequence[Sample], complete: Completeness) -> Sequence[Sample]:
-    """The samples, and one in error for each case that was to run and did not come back."""
+    """Return the samples, and one in error for each selected case without a result."""
     suite = one.suite
     if complete.partial or not complete.missing or suite is None:
         return samples
@@ -200,11 +200,9 @@ def _all_samples(one: SuiteRun, samples: Sequence[Sample], complete: Completenes
 def unasked(
     kind: Kind[Any], suite: Suite[Any], case: Case[Any], outcome: Outcome, message: str, cause: str = ""
 ) -> Sample:
-    """The sample of a case that brought no answer, with what metrics need to count it."""
+    """Return the sample of a case without an answer, with what metrics need to count it."""
     measured: Mapping[str, Any] = {}
-    with suppress(
-        Exception
-    ):  # A kind that cannot say what is measured of it must not hide why it was not asked.
+    with suppress(Exception):  # An exception of the kind here must not hide why the case was not asked.
         measured = kind.asked_of(suite, case)
     traits = dict(case.traits)
     return Sample(
@@ -220,10 +218,10 @@ def _compared(one: SuiteRun, samples: Sequence[Sample]) -> Mapping[str, Any]:
 
 
 def _json_of(function: Callable[..., Found], *args: Any) -> Found:
-    """What a function returns, which has to be JSON data: the report of all suites is.
+    """Return the result of a function, which must be JSON data for the report.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It is not JSON data.
     """
     found = function(*args)
     json.dumps(found)

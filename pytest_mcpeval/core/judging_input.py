@@ -1,4 +1,4 @@
-"""What is judged when a session ends: its suites with their samples, and how it went besides."""
+"""The input of judging at the end of a session: suites with their samples, and the state of the session."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ class SessionState:
 
     @property
     def has_incidents(self) -> bool:
-        """Whether something kept the run from being whole that is no verdict."""
+        """Whether an incident, not a verdict, made the run incomplete."""
         return bool(self.uncollected) or self.lost_worker or self.exit_status != 0

@@ -1,4 +1,4 @@
-"""What every kind of evaluation offers: one object with typed methods."""
+"""The interface of a kind of evaluation."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ if TYPE_CHECKING:
 
 
 class Kind(KindDeclaration, Generic[SpecT]):
-    """A family of suites. File → case → sample → metrics → gates → tables, one method for each step."""
+    """A kind of evaluation: one method for each step, file → case → sample → metrics → gates → tables."""
 
     settings_model: ClassVar[type[BaseModel]] = FileModel
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``: none."""
     settings_key: ClassVar[str | None] = None
-    """A key that makes an entry in ``mcpeval.yaml`` cases of its own: it is no setting of data files then."""
+    """A key that turns an entry in ``mcpeval.yaml`` from settings of data files into cases, such as ``scan``."""
     hides_items: ClassVar[bool] = False
-    """Whether the environment variable in which pytest names the item that runs says nothing meanwhile."""
+    """Whether the environment variable with the name of the running item is hidden from targets."""
     uses_servers: ClassVar[bool] = True
-    """Whether its suites may talk to servers; what is wrong with ``.mcp.json`` does not touch others."""
+    """Whether its suites may use servers; problems of ``.mcp.json`` do not affect other kinds."""
     asks_once: ClassVar[bool] = False
-    """Whether its cases are asked once, whatever ``--mcpeval-runs`` says: they leave files of one run."""
+    """Whether its cases are asked only once, whatever ``--mcpeval-runs`` says."""
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {}
-    """The shapes of its data files by a name, for ``pytest-mcpeval schema NAME``."""
+    """Name → model of its data files, for ``pytest-mcpeval schema NAME``."""
 
     def is_divisible(self, suite: Suite[SpecT]) -> bool:
-        """Whether the cases of a suite can run in several shards: they do not build on each other."""
+        """Return whether the cases of a suite can run in several shards: they do not build on each other."""
         return not suite.stateful
 
     @abstractmethod
     def load(self, document: Document, place: Place) -> Suite[SpecT]:
-        """The suite in a document.
+        """Return the suite of a document.
 
         Raises:
             DataFileError: With every problem of the file.
         """
 
     def collected(self, suite: Suite[SpecT]) -> None:
-        """Check, before cases become items, what a file needs besides, such as modules.
+        """Check other things that a file needs, such as modules, before its cases become items.
 
         Raises:
             DataFileError: With every problem.
         """
 
     def settings_suite(self, file: SettingsFile) -> Suite[Any] | None:
-        """The suite of the entries that have `settings_key`; only called when there are any.
+        """Return the suite of the entries that have `settings_key`; called only if there are any.
 
         Raises:
             DataFileError: With every problem of the entries.
@@ -72,41 +72,44 @@ class Kind(KindDeclaration, Generic[SpecT]):
         return None
 
     def described(self, suite: Suite[SpecT]) -> str:
-        """What is in a suite, in a few words, such as ``12 cases (scenario)``."""
+        """Return a short description of a suite, such as ``12 cases (scenario)``."""
         count = len(suite.cases)
         return f"{count} {'case' if count == 1 else 'cases'} ({self.name})"
 
     def selftest(self, suite: Suite[SpecT], ask_twice: AskTwice) -> Mapping[str, Sequence[Proof]]:
-        """Headline → proofs that the gates of a suite can fail; empty if there is none.
+        """Return headline → proofs that the gates of a suite can fail; empty if there are none.
 
-        ``ask_twice`` asks the real target, by a run of pytest.
+        ``ask_twice`` asks the real target in a run of pytest.
         """
         return {}
 
     def prepare(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> None:
-        """Make the target ready, in the item's set-up; what is raised here is an error, not a failure."""
+        """Make the target ready, in the item's set-up.
+
+        An exception is an error of the case, not a failure.
+        """
 
     @abstractmethod
     def ask(self, suite: Suite[SpecT], case: Case[SpecT], context: RunContext) -> Any:
-        """Get the target's answers to a case. May be called on another thread, before the item runs."""
+        """Return the target's answers to a case. May be called on another thread, before the item runs."""
 
     @abstractmethod
     def judge(self, suite: Suite[SpecT], case: Case[SpecT], answers: Any, context: RunContext) -> Sample:
-        """Evaluate every check of a case on what `ask` returned."""
+        """Evaluate every check of a case on what `ask` returned, and return the sample."""
 
     def asked_of(self, suite: Suite[SpecT], case: Case[SpecT]) -> Mapping[str, Any]:
-        """What is measured of a case that brought no answer: what metrics need to count it at its worst."""
+        """Return what metrics need to count a case without an answer at its worst."""
         return {}
 
     def start_over(self, suite: Suite[SpecT], context: RunContext) -> None:
-        """Before a further run of a stateful suite: leave nothing of the run before."""
+        """Prepare another run of a stateful suite: remove all state of the previous run."""
 
     def must_ask_again(self, answers: Any) -> bool:
-        """Whether prefetched answers may be wrong because another case crashed the server, for example."""
+        """Return whether prefetched answers must be asked again, such as after a crash in another case."""
         return False
 
     def explain(self, suite: Suite[SpecT], case: Case[SpecT], sample: Sample) -> str:
-        """The text shown for a case that did not pass: here message, checks and place.
+        """Return the report text about a case that did not pass; by default message, checks and place.
 
         Colours come from the first character of a line: ✓ is green, ✗ is red, ? is yellow.
         """
@@ -114,27 +117,26 @@ class Kind(KindDeclaration, Generic[SpecT]):
         return visible("\n".join([sample.message, *checks, *suite.place_of(case)]))
 
     def attachments(self, sample: Sample) -> list[Table]:
-        """What a person may want to see of a case beside its checks, the same in every run."""
+        """Return tables to show with a case that did not pass; they must be equal in every run."""
         return []
 
     @abstractmethod
     def measure(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """Metrics over samples; deterministic, plain JSON data. Times belong in `measure_run`.
-
-        The samples of cases that were asked several times hold those of each run: what counts of such a case
-        is its mean over the runs, and metrics are made from the means.
+        """Return the metrics of samples: deterministic, plain JSON data. Times belong in
+        `measure_run`.  The sample of a case that was asked several times contains those of each run.
+        Such a case counts with its mean over the runs, and metrics are computed from the means.
         """
 
     def varying(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The metrics whose spread over runs is shown: all of them."""
+        """Return the metrics whose standard deviation over runs is shown; by default all."""
         return metrics
 
     def result_of(self, sample: Sample) -> object:
-        """What has to be the same in every run of a case, so that it counts as unchanged between them."""
+        """Return what must be equal in every run of a case for it to count as unchanged."""
         return sample.outcome, [check.status for check in sample.checks]
 
     def measure_over_runs(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What `measure` says, and of cases asked several times how it varied.
+        """Return what `measure` returns, and, if cases were asked several times, how it varied.
 
         Then ``runs`` is how many times, ``standard_deviation`` the sample standard deviation of each varying
         metric over the runs, ``changed`` the cases whose result was not the same in all of them, and
@@ -155,21 +157,21 @@ class Kind(KindDeclaration, Generic[SpecT]):
         }
 
     def measure_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What differs from run to run (times, verbatim answers), kept apart under ``run`` in reports."""
+        """Return what differs from run to run (times, verbatim answers); reports have it under ``run``."""
         return {}
 
     def totals(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What is counted over all suites of the kind together: here, how many cases ended how."""
+        """Return totals over all suites of the kind; by default the number of cases by outcome."""
         return {"total": len(samples), **Counter(sorted(sample.outcome for sample in samples))}
 
     def totals_of_run(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What of the totals differs from run to run: times."""
+        """Return totals that differ from run to run, such as times."""
         return {}
 
     def gates(self, suite: Suite[SpecT], samples: Sequence[Sample], *, blessing: bool) -> list[GateResult]:
-        """The gates of a suite, judged on samples of all its cases.
+        """Return the gates of a suite, judged on samples of all its cases.
 
-        With ``blessing``, a new baseline is being made: gates that compare with the old one are left out.
+        With ``blessing``, a new baseline is written: leave out gates that compare with the old one.
 
         Raises:
             DataFileError: The committed baseline cannot be read or does not fit the suite.
@@ -177,43 +179,46 @@ class Kind(KindDeclaration, Generic[SpecT]):
         return []
 
     def gate_names(self, suite: Suite[SpecT]) -> list[str]:
-        """The names of the gates a suite has, known without samples."""
+        """Return the names of the gates of a suite, without samples."""
         return []
 
     def cases_of_gate(self, suite: Suite[SpecT], gate: str) -> frozenset[str] | None:
-        """The cases that a gate is judged on: only what is missing of those fails it. None for all."""
+        """Return the cases that a gate is judged on.
+
+        The gate fails only if one of these is missing. None: all cases.
+        """
         return None
 
     def decides(self, suite: Suite[SpecT], gate: str, sample: Sample) -> bool:
-        """Whether a gate takes a wrong case into account, so that the case is tolerated once it is judged."""
+        """Return whether a gate decides about a wrong case, which is then tolerated."""
         return True
 
     def leaves_to_no_gate(self, suite: Suite[SpecT], gate: str, sample: Sample) -> bool:
-        """Whether a gate judges the same target and does not look at such a case.
+        """Return whether a gate judges the same target, but does not look at this case.
 
-        Where it was evaluated and no gate that looks at the case is set, the case is for information only.
+        If it was evaluated and no gate that looks at the case is set, the case is only information.
         """
         return False
 
     def baseline(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> tuple[Path, dict[str, Any]] | None:
-        """Where the suite's baseline is committed, and its new content; None when it has none."""
+        """Return the path of the suite's baseline and its new content; None if it has no baseline."""
         return None
 
     def check_baseline(self, suite: Suite[SpecT]) -> None:
-        """Read what a suite is compared with, where it is there, as the gates of a run do.
+        """Read the suite's baseline, if it exists, as the gates of a run do.
 
         Raises:
             DataFileError: The suite cannot be compared with it.
         """
 
     def is_baseline(self, data: Any) -> bool:
-        """Whether a document is a baseline that this kind reads, so that a new one may take its place."""
+        """Return whether a document is a baseline of this kind, which a new one may replace."""
         return is_baseline(data)
 
     def compare(self, suite: Suite[SpecT], samples: Sequence[Sample]) -> dict[str, Any]:
-        """What changed against the suite's baseline, as plain data; empty without one to compare with.
+        """Return what changed against the suite's baseline, as plain data; empty without a baseline.
 
-        Only called with samples of all its cases.
+        Called only with samples of all its cases.
 
         Raises:
             DataFileError: The committed baseline cannot be read or does not fit the suite.
@@ -221,16 +226,16 @@ class Kind(KindDeclaration, Generic[SpecT]):
         return {}
 
     def session_header(self, suites: Sequence[Suite[SpecT]]) -> str:
-        """A line on how the selected suites of this kind will be run; empty for none."""
+        """Return a line about how the selected suites of this kind will run, or an empty text."""
         return ""
 
     def finalize(
         self, suite: Suite[SpecT], samples: Sequence[Sample], *, others_failed: Sequence[str] = ()
     ) -> list[str]:
-        """Write what belongs to the run of a suite as a whole; sentences on what was written, and where.
-
-        Called once, when the session ends, with the samples of the cases that ran. ``others_failed`` are what
-        failed besides cases: node ids of tests, and of cases whose tear-down failed.
+        """Write the files of the whole run of a suite, and return sentences about what was written,
+        and where.  Called once, when the session ends, with the samples of the cases that ran.
+        ``others_failed`` are what failed besides cases: node ids of tests, and of cases whose
+        tear-down failed.
 
         Raises:
             OSError: It cannot be written.
@@ -238,13 +243,13 @@ class Kind(KindDeclaration, Generic[SpecT]):
         return []
 
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
-        """The tables of this kind over all suites of the session (suite key → samples)."""
+        """Return the tables of this kind over all suites of the session (suite key → samples)."""
         return []
 
     def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
-        """The charts of this kind over all suites of the session (suite key → samples), for html."""
+        """Return the charts of this kind over all suites of the session (suite key → samples), for html."""
         return []
 
     def comparison_tables(self, compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-        """The tables on what changed since the baselines (suite key → what `compare` found)."""
+        """Return tables of what changed since the baselines (suite key → what `compare` returned)."""
         return []

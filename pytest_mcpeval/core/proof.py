@@ -1,4 +1,4 @@
-"""Proof that a measurement can fail: what was spoilt on purpose, and whether the gates noticed."""
+"""Proof that a measurement can fail: what was damaged on purpose, and whether the gates noticed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Proof:
-    """One way to spoil a target, and whether it was noticed; ``holds`` is None when it could not be shown."""
+    """One way to damage a target, and whether the gates noticed; ``holds`` is None if that is unknown."""
 
     name: str
     holds: bool | None

@@ -1,4 +1,4 @@
-"""What a kind may use of the run it is part of."""
+"""The part of a run that kinds may use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Target(Protocol):
-    """What a kind evaluates and keeps open from case to case."""
+    """A target of evaluation that stays open from case to case."""
 
     def close(self) -> None:
         """End it."""

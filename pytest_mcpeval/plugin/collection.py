@@ -23,11 +23,11 @@ from pytest_mcpeval.text.visible import visible
 DATA_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl"})
 
 MANY_ITEMS = 1_000
-"""From so many cases on, a file's items are worth sparing the garbage collector."""
+"""From this many cases on, the items of a file are excluded from garbage collection."""
 
 
 class DataFileWarning(pytest.PytestWarning):
-    """A data file can be run, and lacks something that its results should stand on."""
+    """A data file can be run, but lacks something that makes its results meaningful."""
 
 
 class DataFileCollectors:
@@ -81,7 +81,7 @@ class DataFileCollectors:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> None:
-        """Note which files pytest came by: not every collector that it makes is asked for items."""
+        """Note which files pytest visited: it does not ask every collector for items."""
         if isinstance(collector, (SuiteFile, RefusedFile)):
             self._collected.files.add(collector.path)
 
@@ -115,7 +115,7 @@ class DataFileCollectors:
 
 
 class RefusedFile(pytest.File):
-    """A file that is collected only for what is wrong with it: its path, or its name."""
+    """A file that is collected only to report a problem of its path or name."""
 
     problem: str
 

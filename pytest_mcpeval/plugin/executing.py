@@ -32,7 +32,7 @@ class Executor:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Refuse cases with one node id for several: what one of them answered would count for all."""
+        """Refuse several cases with the same node id: the answer of one would count for all."""
         counts = Counter(item.nodeid for item in items if isinstance(item, CaseItem) or is_python_case(item))
         for name, count in counts.items():
             if count > 1:
@@ -62,7 +62,7 @@ class Executor:
                 session.config.hook.pytest_collectreport(report=report)
 
     def _torn(self, selections: Iterable[Selection]) -> Iterator[tuple[str, str]]:
-        """The suites that a shard has a part of, and that cannot be divided."""
+        """Yield suites that cannot be divided and of which a shard has only a part."""
         for one in selections:
             suite = self.runtime.suite_at(one.path)
             if suite is None or self.runtime.kinds[one.kind].is_divisible(suite):
@@ -110,13 +110,13 @@ class Executor:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """What is wrong with a file, without values that came from the environment."""
+        """Redact problems of files."""
         report = yield
         redact(report)
         return report
 
     def pytest_sessionfinish(self) -> None:
-        """Close every connection; one that cannot be closed takes no report with it."""
+        """Close every connection; a failure must not prevent reports."""
         for error in self.runtime.close():
             with suppress(Warning):  # Where warnings are errors.
                 warnings.warn(

@@ -1,4 +1,4 @@
-"""What the report of an item says: the samples of its cases, and words and properties for other reports."""
+"""Fill the report of an item: samples of its cases, messages, and properties for other reports."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from pytest_mcpeval.text.visible import visible
 OUTCOME_ATTRIBUTE = "mcpeval_outcome"
 LABEL_ATTRIBUTE = "mcpeval_label"
 AVAILABLE_FIXTURES = re.compile(r"available fixtures: (.*)")
-"""Where pytest lists the names: there is no other way to ask it."""
+"""Finds the fixture names in pytest's message, since there is no public way to ask for them."""
 
 sent_key = pytest.StashKey[list[Sample]]()
 """The samples of an item that its reports have carried so far."""
 
 
 def put_into_words(item: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Words for an item that raised, where pytest would show the inside of a set-up, or of a function.
+    """Write the message of an item that raised, where pytest would show internals of a set-up or function.
 
-    The mark ``xfail`` expects a wrong answer: it does not accept that there was none.
+    The mark ``xfail`` expects a wrong answer: it does not accept a missing one.
     """
     error = raised(call)
     if call.when != "call" or _was_ended_from_outside(call) or _lacks_answer(item):
@@ -140,7 +140,7 @@ def as_reported(samples: list[Sample], report: pytest.TestReport) -> list[Sample
             for sample in samples
         ]
     if report.failed and all(sample.outcome == "passed" for sample in samples):
-        # A strict mark expected a failure, and there was none.
+        # A strict mark expected a failure, but the case passed.
         message = report.longreprtext.partition("\n")[0]
         return [judged_otherwise(sample, "failed", message) for sample in samples]
     return samples
@@ -156,7 +156,7 @@ def mark_report(
     found = _properties(samples[0]) if len(samples) == 1 else _properties_of_batch(samples, outcome)
     item.user_properties.extend((name, str(value)) for name, value in found)
     if outcome == "wrong":
-        # Like an expected failure: no report of a third party may count a wrong answer as passed.
+        # As an expected failure, so that no third-party report counts a wrong answer as passed.
         message = samples[0].message if len(samples) == 1 else batch_message(samples)
         report.outcome = "skipped"
         report.wasxfail = visible(f"wrong, left to the gates: {message}")

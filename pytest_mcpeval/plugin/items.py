@@ -52,7 +52,7 @@ ACTING_MARKERS = frozenset(
 """Markers that make pytest or a plugin act: a trait of that name is not turned into a marker."""
 
 WORDS_OF_EXPRESSIONS = frozenset({"and", "or", "not", "None", "True", "False"})
-"""What ``-m`` reads as something else than a marker."""
+"""Words that ``-m`` does not read as markers."""
 
 NO_TRAIT_MARKERS = ACTING_MARKERS | WORDS_OF_EXPRESSIONS
 
@@ -63,7 +63,7 @@ samples_key = pytest.StashKey[list[Sample]]()
 
 
 class CaseFailed(Exception):  # noqa: N818 (a verdict, not an incident)
-    """A case, or one of a batch, whose target answered and was wrong; the text is for people."""
+    """A case, or one of a batch, whose target answered wrongly; the text is shown to users."""
 
 
 NOT_READY = (ServerStartError, ServerConfigError, TargetError)
@@ -71,7 +71,7 @@ NOT_READY = (ServerStartError, ServerConfigError, TargetError)
 
 
 class SetAsideByTargetError(Exception):
-    """What is evaluated raised an outcome of pytest, which only a mark may give a case."""
+    """The target raised an outcome of pytest, such as a skip, which only a mark may cause."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"raised {name} while it was asked: {reason}")
@@ -109,7 +109,7 @@ class CaseItem(pytest.Function):
         return item
 
     def _hide(self) -> None:
-        """Let no target in this process read from the environment which case it is asked."""
+        """Hide from targets in this process which case is running."""
         # Overwritten and not removed: pytest sets it anew in each phase, and fails when it is gone.
         if self.runtime.kinds[self.suite.kind].hides_items and CURRENT_TEST in os.environ:
             os.environ[CURRENT_TEST] = HIDDEN_TEST
@@ -137,17 +137,17 @@ class CaseItem(pytest.Function):
                 answers = self.runtime.prefetch.answers(self.suite, case)
                 samples.append(combined([kind.judge(self.suite, case, one, self.runtime) for one in answers]))
             except (pytest.skip.Exception, pytest.xfail.Exception) as error:
-                # What is evaluated must not take itself out of the measurement.
+                # A target must not skip its own evaluation.
                 raise SetAsideByTargetError(type(error).__name__, str(error)) from error
         wrong = not_passed(samples)
         if wrong:
-            # A tolerated case raises too: then a mark that expects the failure has its say first.
+            # A tolerated case raises too, so that an xfail mark applies first.
             raise CaseFailed(self._explained(wrong))
         if all(sample.outcome == "skipped" for sample in samples):
             pytest.skip("; ".join(dict.fromkeys(sample.message for sample in samples)))
 
     def _explained(self, wrong: Sequence[Sample]) -> str:
-        """What a person reads: of a batch, which cases did not pass, then each of them."""
+        """Return the report text; for a batch, the cases that did not pass, then each of them."""
         kind = self.runtime.kinds[self.suite.kind]
         cases = {case.id: case for case in self.cases}
         texts = [

@@ -1,4 +1,4 @@
-"""What pytest left out of a run: files that a ``mcpeval.yaml`` names, and what looks like data files."""
+"""Find files that pytest left out: those that a ``mcpeval.yaml`` names, and those that look like data files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALIKE = 0.85
 
 
 def directories_of(config: pytest.Config, datasets: Iterable[Path]) -> tuple[Path, ...]:
-    """The directories that a run is about: those it was given, or all of the project from where it starts."""
+    """Return the directories of a run: those on the command line, else the project from where it starts."""
     start = config.invocation_params.dir
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         given = (Path(os.path.abspath(start / argument)) for argument in config.args)
@@ -161,7 +161,7 @@ class Collected:
         return f"{place}: {words}, and pytest never collected {key}{more}: {self._reason(path)}"
 
     def _reason(self, path: Path) -> str:
-        """Why pytest did not come by a file, and how to mend it."""
+        """Return why pytest did not collect a file, and how to fix it."""
         key, directory = self.runtime.key(path), self.runtime.key(path.parent)
         if not path.exists():
             return (
@@ -272,7 +272,7 @@ def _uncollected(
 
 
 def where_data_files_are(runtime: Runtime) -> str:
-    """Where data files are looked for: a note for a run without any."""
+    """Return where data files are searched, as a note for a run without any."""
     settings = runtime.settings
     directories = [
         f"{runtime.key(path)}/{'' if path.is_dir() else ' (not there)'}" for path in settings.datasets

@@ -1,4 +1,4 @@
-"""Calls in flight at once: the answers of coming cases are asked for while others are reported in order."""
+"""Prefetch answers: calls of the next cases start while earlier cases are reported in order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ The case in hand is the first of them, unless nothing may be prefetched while it
 
 
 def nothing_upcoming(suite: Suite[Any], case: Case[Any], count: int) -> Iterable[Case[Any]]:
-    """For a process that knows nothing of the order of its cases."""
+    """Return no cases, for a process that does not know the order of its cases."""
     return (case,)
 
 
@@ -101,7 +101,7 @@ class Prefetch:
             answers = result_of(pending)
             if not kind.must_ask_again(answers):
                 return answers
-            # Alone this time: the call of another case could end the server once more.
+            # Alone this time, since the call of another case could end the server again.
             while wait(self._pending.values(), _SLICE_SECONDS).not_done:
                 continue
         return kind.ask(suite, case, self._context)

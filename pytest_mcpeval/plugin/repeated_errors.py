@@ -1,4 +1,4 @@
-"""Errors that keep several cases from being asked: one report shows such an error in full."""
+"""Show an error that keeps several cases from being asked only once in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts a process can play: serial (everything), controller (judges), worker (runs items)."""
+"""The roles of a process: serial (everything), controller (judges), worker (runs items)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Role = Literal["serial", "controller", "worker"]
 
 
 def role_of(config: pytest.Config) -> Role:
-    """The part this process plays."""
+    """Return the role of this process."""
     if hasattr(config, "workerinput"):
         return "worker"
     distributed = config.getoption("dist", "no") != "no" and not config.option.collectonly
@@ -43,7 +43,7 @@ def role_of(config: pytest.Config) -> Role:
 
 
 def take_part(config: pytest.Config) -> None:
-    """Register what this process needs for its part.
+    """Register what this process needs for its role.
 
     Raises:
         pytest.UsageError: A hook registered a kind or check whose name is taken.
@@ -137,7 +137,7 @@ def _link_to_page(html: str, directory: Path | None) -> str:
 
 
 class WorkerNotes:
-    """Gives workers what only the controller knows."""
+    """Sends workers what only the controller knows."""
 
     def __init__(self, distribution: str, runtime: Runtime) -> None:
         self._distribution = distribution

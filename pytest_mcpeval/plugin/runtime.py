@@ -1,4 +1,4 @@
-"""What one process knows while it runs: settings, kinds, loaded suites, open connections and targets."""
+"""The state of one process: settings, kinds, loaded suites, open connections and targets."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Runtime(RunContext):
         return Path(os.path.relpath(path, self.settings.rootdir)).as_posix()
 
     def is_ignored(self, path: Path) -> bool:
-        """Whether the ini key ``mcpeval_ignore`` says to leave a file alone."""
+        """Return whether the ini key ``mcpeval_ignore`` excludes a file."""
         key = self.key(path)
         return any(matches(key, pattern) for pattern in self.settings.ignore)
 
@@ -127,7 +127,7 @@ class Runtime(RunContext):
         return found
 
     def evaluate(self, store: SampleStore, state: SessionState, *, is_merged: bool = False) -> Evaluation:
-        """Judge what a store holds; with ``is_merged``, it is that of shards."""
+        """Judge the samples in a store; with ``is_merged``, they come from shards."""
         suites = self.suite_runs(store)
         used = {one.kind.name for one in suites}
         found = evaluate(
@@ -177,7 +177,7 @@ class Runtime(RunContext):
         return kind.load(document, replace(place, overrides=kind.overrides(options), options=options))
 
     def _check_not_named(self, document: Document) -> None:
-        """A support file has no cases; one that is named to be run must not pass for one that was."""
+        """Refuse a support file in ``files``: it has no cases, so nothing would run."""
         if (place := self.project_files.spelled_out_at(document.path)) is not None:
             message = (
                 "is named in `files`, but has no cases: it is a baseline, a report, a JSON Schema, or "

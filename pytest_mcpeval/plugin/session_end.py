@@ -1,4 +1,4 @@
-"""The side of a session that gathers, judges and reports: a serial run, or the controller of workers."""
+"""Collect samples, judge and report: in a serial run, or in the controller of workers."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class Reporter:
             yield where_data_files_are(self.runtime)
 
     def _lacks_cases(self) -> bool:
-        """Whether anything is missing: what a dead worker left undone, another may have done in its place."""
+        """Return whether cases are missing: another worker may have run the cases of a dead one."""
         found = self.store.selections.values()
         if not found and not self._ids_of_workers:
             # No worker lived long enough to report what there is.

@@ -1,4 +1,4 @@
-"""Suites whose cases build on each other: they run in the order of the file, and all in one process."""
+"""Stateful suites: their cases run in the order of the file, all in one process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 UNITS_OF_A_WORKER = 16
-"""In so many parts a worker gets what may run anywhere, so that all end at about the same time."""
+"""Other tests are divided into this many parts per worker, so that all workers end at about the same time."""
 
 
 class OrderOfStatefulSuites:
@@ -57,7 +57,7 @@ class OrderOfStatefulSuites:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Refuse a case that would meet another state than the one it builds on."""
+        """Refuse a case if the state it builds on is missing."""
         if not isinstance(item, CaseItem) or not item.suite.stateful:
             return
         listed, count = self._items[item.suite.key], self._had_their_turn[item.suite.key]

@@ -1,4 +1,4 @@
-"""What the terminal shows of a session besides pytest's own: headers, outcomes, the summary, the verdict."""
+"""Additional terminal output of a session: headers, outcomes, the summary, the verdict."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ class TerminalOutput:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
-        """Words for outcomes that pytest does not know: wrong cases, cases in error, gates."""
+        """Return words for outcomes that pytest does not know: wrong cases, cases in error, gates."""
         if hasattr(report, GATE_ATTRIBUTE):
             if report.when != "call":
                 return "", "", ""
-            # While gates are logged, an empty letter and word: the progress counts items, and a gate is none.
+            # While gates are logged, an empty letter and word, since the progress counts items and a gate is
+            # not one.
             word = "" if self._reporter.is_logging_gates else report.outcome.upper()
             return report.outcome, word[:1], word
         outcome = getattr(report, OUTCOME_ATTRIBUTE, None)

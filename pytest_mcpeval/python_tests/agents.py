@@ -1,4 +1,4 @@
-"""What the fixtures for agents hand out: visits of a web agent, and what it did during the last one."""
+"""The values of the fixtures for agents: visits of a web agent, and what it did during the last one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Ready = ResponseReady | Mapping[str, Any] | str
 
 @dataclass(frozen=True)
 class AgentVisit:
-    """A visit that came to its end. ``folder`` has its artifacts; ``result`` says how it went."""
+    """A completed visit. ``folder`` has its artifacts; ``result`` is the result of the capture."""
 
     folder: CaseFolder
     result: CaptureResult
