@@ -34,7 +34,7 @@ class Kind(KindDeclaration, Generic[SpecT]):
     settings_model: ClassVar[type[BaseModel]] = FileModel
     """The keys of one entry of this kind's section in ``mcpeval.yaml``, besides ``files``: none."""
     settings_key: ClassVar[str | None] = None
-    """A key that turns an entry in ``mcpeval.yaml`` from settings of data files into cases, such as ``scan``."""
+    """A key that makes cases of an entry in ``mcpeval.yaml``, such as ``scan``, instead of settings."""
     hides_items: ClassVar[bool] = False
     """Whether the environment variable with the name of the running item is hidden from targets."""
     uses_servers: ClassVar[bool] = True

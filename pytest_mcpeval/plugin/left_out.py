@@ -1,4 +1,4 @@
-"""Find files that pytest left out: those that a ``mcpeval.yaml`` names, and those that look like data files."""
+"""Find files that pytest left out: those named in a ``mcpeval.yaml``, and those that look like data files."""
 
 from __future__ import annotations
 
