@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mcpeval.cli.project import DefinitionError, defined_servers
+from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
     from pytest_mcpeval.servers import Connections, ServerDefinition
@@ -36,25 +37,19 @@ def run(options: argparse.Namespace) -> int:
     try:
         chosen, ignored = defined_servers(options.rootdir, options.names)
     except DefinitionError as error:
-        print(f"{options.prog}: {_safe(str(error))}", file=sys.stderr)
+        print(f"{options.prog}: {visible(str(error))}", file=sys.stderr)
         return error.status
     status = _checked(chosen) if options.check else _listed(chosen)
     for line in ignored:
-        print(_relative(_safe(line)))
+        print(_relative(visible(line)))
     return status
-
-
-def _safe(text: str) -> str:
-    from pytest_mcpeval.text.visible import visible
-
-    return visible(text)
 
 
 def _listed(definitions: Mapping[str, ServerDefinition]) -> int:
     width = max(map(len, definitions))
     for name, definition in definitions.items():
-        print(_safe(f"{name:{width}}  {definition.transport:6}  {definition.display()}"))
-        print(_safe(f"{'':{width}}  defined: {_relative(definition.origin)}"))
+        print(visible(f"{name:{width}}  {definition.transport:6}  {definition.display()}"))
+        print(visible(f"{'':{width}}  defined: {_relative(definition.origin)}"))
     return 0
 
 
@@ -76,7 +71,7 @@ def _checked(definitions: Mapping[str, ServerDefinition]) -> int:
             except ServerConfigError as error:
                 broken += 1
                 lines = [f"✗ {name}: {error}"]
-            print(_safe("\n".join(lines)))
+            print(visible("\n".join(lines)))
     return 1 if broken else 0
 
 

@@ -36,8 +36,10 @@ def expand(definition: ServerDefinition, environ: Mapping[str, str]) -> ServerDe
 
     learn_literals(definition)
 
+    place = f"{definition.origin}: " if definition.origin else ""
+
     def text(value: str, where: str) -> str:
-        filled: str = expanded(value, environ, f"{_prefix(definition)}server {definition.name!r}", where)
+        filled: str = expanded(value, environ, f"{place}server {definition.name!r}", where)
         return filled
 
     return replace(
@@ -73,10 +75,6 @@ def expanded(data: Any, environ: Mapping[str, str], owner: str, where: str) -> A
         raise ServerConfigError(
             f"{owner} has {error.written} (in {where}), {error.reason}", error.advice
         ) from None
-
-
-def _prefix(definition: ServerDefinition) -> str:
-    return f"{definition.origin}: " if definition.origin else ""
 
 
 def learn_literals(definition: ServerDefinition) -> None:

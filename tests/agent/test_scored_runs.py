@@ -97,7 +97,7 @@ def test_each_outcome_is_shown_as_what_it_is(scored: ScoredTwice, mode: str) -> 
     assert section[1].split() == ["people", "1", "1", "1", "1", "25.0", "%"]
     assert any("Inconclusive (1; evidence is missing)" in line for line in section)
     assert any("missing: trace/observability/routing_decisions.jsonl" in line for line in section)
-    assert any(re.match(r" +1\. say where routing_decisions can be seen", line) for line in section)
+    assert any(re.match(r" +1\. declare a source of routing_decisions", line) for line in section)
     junit = run.junit(f"{mode}.xml")
     assert junit["bad"].find("failure") is not None
     skipped = junit["open"].find("skipped")

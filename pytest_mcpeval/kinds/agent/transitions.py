@@ -41,7 +41,7 @@ def transitions(samples: Sequence[Sample], old: Iterable[CaseRow]) -> dict[str, 
     rows = {row.case_id: row for row in old if row.outcome != "error"}
     errors = {sample.id for sample in samples if not sample.checks}
     was = {key: found for row in rows.values() if row.case_id not in errors for key, found in _old(row)}
-    now = {key: check for sample in samples for key, check in _new(sample)}
+    now = {(one.id, digest_of(check.rule)): check for one in samples for check in one.checks}
     listed = [
         _entry(key[0], check, was[key][1] if key in was else None, check.status) for key, check in now.items()
     ]
@@ -60,10 +60,6 @@ def _entry(case: str, check: Check, was: str | None, now: str) -> dict[str, Any]
         # Whether it held before, nobody knows: it may always have failed.
         transition = "turned_out_failing"
     return {"case": case, **check.rule, "transition": transition, "was": was, "is": now}
-
-
-def _new(sample: Sample) -> Iterable[tuple[Key, Check]]:
-    return [((sample.id, digest_of(check.rule)), check) for check in sample.checks]
 
 
 def _old(row: CaseRow) -> Iterable[tuple[Key, tuple[Mapping[str, Any], str]]]:

@@ -50,7 +50,10 @@ def judge_gates(
         results.append(switched_off(suite, "fail_on", "fail_on: never"))
     else:
         failing = SEVERITIES[: SEVERITIES.index(gates.fail_on) + 1]
-        result = _fail_on(suite, failing, findings)
+        bad = [finding for finding in findings if finding.severity in failing]
+        words = f"{count_words(findings)}; none may be {' or '.join(failing)}{_listed(bad)}"
+        verdict: Verdict = "failed" if bad else "passed"
+        result = GateResult(suite, "fail_on", verdict, words, float(len(bad)), None, 0.0)
         results.append(_doubted(result, _that_may_be(dropped, failing)))
     for severity in SEVERITIES:
         if severity not in gates.max_findings:
@@ -105,12 +108,6 @@ def _unread(dropped: Sequence[str]) -> str:
     headings = "heading" if len(dropped) == 1 else "headings"
     shown = "; ".join(clipped(visible(heading), 120) for heading in dropped[:_SHOWN])
     return f"{len(dropped)} {headings} of the critic could not be read as findings ({shown})"
-
-
-def _fail_on(suite: str, failing: Sequence[Severity], findings: Sequence[Finding]) -> GateResult:
-    bad = [finding for finding in findings if finding.severity in failing]
-    words = f"{count_words(findings)}; none may be {' or '.join(failing)}{_listed(bad)}"
-    return GateResult(suite, "fail_on", "failed" if bad else "passed", words, float(len(bad)), None, 0.0)
 
 
 def _max_name(severity: Severity) -> str:

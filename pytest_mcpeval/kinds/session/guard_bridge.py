@@ -25,7 +25,8 @@ def main(path: str) -> int:
         return 1
     threading.Thread(target=_send, args=(joined,), daemon=True).start()
     while data := joined.recv(_CHUNK):
-        _write(data)
+        while data:
+            data = data[os.write(1, data) :]
     return 0
 
 
@@ -37,11 +38,6 @@ def _send(joined: socket.socket) -> None:
     except OSError:
         # The guard has ended; the other direction says so too.
         return
-
-
-def _write(data: bytes) -> None:
-    while data:
-        data = data[os.write(1, data) :]
 
 
 if __name__ == "__main__":

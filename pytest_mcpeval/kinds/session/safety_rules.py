@@ -35,6 +35,7 @@ CHANGING = frozenset(
 HINTS = ("write", "delete", "create", "update", "push", "publish", "send", "execute", "run")
 """Parts of names that are worth a word to the person who is asked for a disposition."""
 
+# Words as camelCase, hyphens and dots divide them: only a reason to doubt.
 _FINER_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 _KIND = (
     r"(?:tool|operation|function|action|command|call|request|method|endpoint|query|lookup|look|view|report)s?"
@@ -176,14 +177,9 @@ def classify_name(name: str) -> Classification:
         return Classification("mutating", f"its name has the word '{changing}'")
     if words[0] not in READING:
         return Classification("undecided", "its name does not begin with a reading verb")
-    if hidden := next((word for word in _finer_words(name) if word in CHANGING), None):
+    if hidden := next((word for word in map(str.lower, _FINER_WORD.findall(name)) if word in CHANGING), None):
         return Classification("undecided", f"its name may have the word '{hidden}'")
     return Classification("read", f"its name begins with '{words[0]}'")
-
-
-def _finer_words(name: str) -> Iterator[str]:
-    """Yield words as camelCase, hyphens and dots divide them; they are only a reason to doubt."""
-    return (word.lower() for word in _FINER_WORD.findall(name))
 
 
 def _statements(tool: Tool) -> Iterator[Classification]:

@@ -143,14 +143,13 @@ def is_subset(wanted: Any, found: Any) -> bool:
         return (
             isinstance(found, (list, tuple))
             and len(wanted) == len(found)
-            and all(_equal(one, other) for one, other in zip(wanted, found, strict=True))
+            and all(
+                is_subset(one, other) and is_subset(other, one)
+                for one, other in zip(wanted, found, strict=True)
+            )
         )
     # In Python True is 1; in JSON it is not.
     return isinstance(wanted, bool) == isinstance(found, bool) and bool(wanted == found)
-
-
-def _equal(wanted: Any, found: Any) -> bool:
-    return is_subset(wanted, found) and is_subset(found, wanted)
 
 
 def _of(tool: str | None, calls: Sequence[ToolCall]) -> list[ToolCall]:

@@ -87,7 +87,8 @@ def final_response_contains(case: AgentCase, captured: Captured) -> Iterator[Ass
             where = " and ".join(words for kind, words in NO_ANSWER.items() if kind in instead)
             message = f"the page shows {shown(wanted)} only {where}: that is not an answer"
         evidence = Evidence(path, f"visible text, all {len(page.text):,} characters")
-        yield failed(judged, message, _end_of(page.text), evidence)
+        end_of_text = page.text if len(page.text) <= SHOWN_TEXT else f"…{page.text[-SHOWN_TEXT:]}"
+        yield failed(judged, message, end_of_text, evidence)
         return
     end = place + len(searched)
     around = page.text[max(0, place - SURROUNDING) : end + SURROUNDING]
@@ -101,10 +102,6 @@ def _unknown(searched: str, case: AgentCase) -> str:
     if searched in normalized(case.input):
         return "; beware, it is also part of the input, which chat pages repeat"
     return "; the page was not captured before the input, so the text may have been there before"
-
-
-def _end_of(text: str) -> str:
-    return text if len(text) <= SHOWN_TEXT else f"…{text[-SHOWN_TEXT:]}"
 
 
 class Page:
