@@ -122,7 +122,7 @@ class CaseFolder:
         return self.dom / "step-002-after_submit.html"
 
     def captured_dom(self, name: Literal["landing", "after_submit"]) -> Path:
-        """The HTML of a step as it was captured, whoever captured it: ``step-NNN-<name>.html``.
+        """Return the captured HTML of a step: ``step-NNN-<name>.html``.
 
         Of several, the first landing page and the last one with an answer.
         """

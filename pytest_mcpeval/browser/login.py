@@ -123,7 +123,7 @@ def storage_state_problem(state: object) -> str | None:
     expected = "expected {cookies: […], origins: […]}"
     if not isinstance(state, Mapping):
         return f"{expected}, found {type(state).__name__}"
-    # Values may be credentials, keys are none.
+    # Values may be credentials, keys are not.
     if not state or not state.keys() <= STORAGE_STATE_KEYS:
         return f"{expected}, found {', '.join(map(repr, state)) or 'neither'}"
     wrong = [key for key, entries in state.items() if not isinstance(entries, list)]

@@ -1,6 +1,6 @@
 """Pool slots: how many browsers a user runs at once, over all processes and runs.
 
-A slot is a file, and whoever holds the lock on it may use a browser. The kernel frees the lock of a process
+A slot is a file; the process that holds its lock may use a browser. The kernel frees the lock of a process
 that dies, however it dies.
 """
 

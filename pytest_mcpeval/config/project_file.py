@@ -119,7 +119,7 @@ class ProjectFiles:
 
     def _found_above(self, path: Path) -> tuple[Path, ...]:
         if path.parent not in self._above:
-            # As with conftest files, what lies above the root directory does not count.
+            # As with conftest files, files above the root directory do not count.
             directories = takewhile(lambda parent: parent not in self._rootdir.parents, path.parents)
             candidates = (one / name for one in directories for name in (PROJECT_FILE_NAME, *MISTAKEN_NAMES))
             self._above[path.parent] = tuple(one for one in candidates if one.is_file())

@@ -83,7 +83,7 @@ def _set_aside(results: Sequence[SuiteResult]) -> str:
     found = [f"{result.key} ({names(result.complete.set_aside)})" for result in results]
     if not found:
         return ""
-    return f"cases of {', '.join(found)} were set aside: take the marks off or remove the cases"
+    return f"cases of {', '.join(found)} were skipped or xfailed: remove the marks or the cases"
 
 
 def _foreign(new: Mapping[str, NewBaseline]) -> str:

@@ -174,7 +174,7 @@ def fail_closed(gates: Iterable[GateResult], complete: Completeness) -> list[Gat
             verdict = "error" if verdict == "error" else "failed"
             message = f"{shortfall}; {message}"
         elif verdict not in ("not_set", "not_evaluated") and complete.set_aside:
-            message = f"{message} (set aside: {names(complete.set_aside)})"
+            message = f"{message} (skipped or xfailed: {names(complete.set_aside)})"
         held.append(replace(gate, verdict=verdict, message=message))
     return held
 

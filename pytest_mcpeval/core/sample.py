@@ -21,10 +21,10 @@ MARKS: Mapping[CheckStatus, str] = {"passed": "✓", "failed": "✗", "inconclus
 Outcome = Literal["passed", "failed", "inconclusive", "wrong", "tolerated", "error", "skipped", "xfailed"]
 """How a case ended.
 
-``failed``: the target answered and was wrong. ``inconclusive``: evidence is missing, so nobody knows.
+``failed``: the target answered and was wrong. ``inconclusive``: evidence is missing.
 ``wrong``: it was wrong, and that is for the gates of its suite to decide; ``tolerated``: one of them was
 evaluated, which `judging` finds out when the session ends. ``error``: the run could not ask. ``skipped`` and
-``xfailed``: set aside by a mark, and counted apart.
+``xfailed``: a mark applies; counted separately.
 """
 
 TEARDOWN_FAILED = "tear-down failed"

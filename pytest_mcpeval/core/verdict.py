@@ -98,7 +98,7 @@ def _is_undecided(result: SuiteResult) -> bool:
     """Whether the suite was cut down, or a case has no verdict: evidence is missing, no gate decided on it,
     or it was not judged.
 
-    A case that its kind set aside has a label, one that a mark did has none.
+    A case skipped by its kind has a label; one skipped by a mark has none.
     """
     return bool(result.complete.partial or result.undecided) or any(
         sample.outcome == "inconclusive" or (sample.outcome == "skipped" and sample.label)

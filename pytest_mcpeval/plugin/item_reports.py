@@ -84,7 +84,7 @@ def _unknown_fixture(item: CaseItem, name: str, text: str) -> str:
 def samples_of(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> list[Sample]:
     """The samples of an item, when this is the report that ends it: a call, or a set-up that failed.
 
-    A tear-down that failed brings them once more, as errors: such cases did not pass.
+    A failed tear-down returns them again, as errors: such cases did not pass.
     """
     if call.when == "teardown":
         if not report.failed:

@@ -110,7 +110,7 @@ class CaseItem(pytest.Function):
 
     def _hide(self) -> None:
         """Hide from targets in this process which case is running."""
-        # Overwritten and not removed: pytest sets it anew in each phase, and fails when it is gone.
+        # Overwritten, not removed: pytest sets it again in each phase, and fails if it is missing.
         if self.runtime.kinds[self.suite.kind].hides_items and CURRENT_TEST in os.environ:
             os.environ[CURRENT_TEST] = HIDDEN_TEST
 

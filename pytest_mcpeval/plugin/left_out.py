@@ -265,7 +265,7 @@ def _uncollected(
         return
     if any(is_ignored_by_option(part, config) for part in (path, *path.parents)):
         return
-    with suppress(Exception):  # Of what cannot be read, nobody knows that it is a support file.
+    with suppress(Exception):  # An unreadable file may not be a support file.
         if runtime.suite(path) is None:
             return
     yield runtime.key(path), KEPT_AWAY

@@ -109,7 +109,7 @@ def _flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
 def _add_datasets_to_testpaths(config: pytest.Config, runtime: Runtime) -> None:
     """Without paths on the command line, the dataset directories are meant too.
 
-    In a directory below the root directory, only what lies there is.
+    If pytest starts below the root directory, only dataset directories there are added.
     """
     sources = pytest.Config.ArgsSource
     everything = config.rootpath.is_relative_to(config.invocation_params.dir)

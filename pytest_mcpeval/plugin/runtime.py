@@ -142,7 +142,7 @@ class Runtime(RunContext):
         return replace(found, options=self.settings.measuring_options)
 
     def selections_of(self, node_ids: Iterable[str]) -> list[Selection]:
-        """The selections of the data files among some node ids, read anew."""
+        """Return the selections of the data files among some node ids, read again."""
         items = {(path, name) for path, _, name in (node_id.partition("::") for node_id in node_ids)}
         found = []
         for key in sorted({path for path, _ in items if not path.endswith(".py")}):

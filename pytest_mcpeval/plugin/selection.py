@@ -72,7 +72,7 @@ class Selector:
 
 
 def _traits_of(item: pytest.Item) -> list[Mapping[str, Any]] | None:
-    """The traits of each case of an item; None for a test that is none."""
+    """Return the traits of each case of an item; None for a test that is not a case."""
     if isinstance(item, CaseItem):
         return [case.traits for case in item.cases]
     if not is_python_case(item):

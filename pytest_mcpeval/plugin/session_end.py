@@ -187,7 +187,7 @@ class Reporter:
     def _finish(self, session: pytest.Session, *, is_complete: bool) -> None:
         """Judge what came back, and log a report for each gate."""
         if not self.store.selections:
-            # No report brought what was to run: the session ended before the first one.
+            # No report contained the selected cases: the session ended before the first one.
             executor = self.config.pluginmanager.get_plugin("mcpeval-executor")
             ids = self._ids_of_workers
             found = executor.selections() if executor else self.runtime.selections_of(ids)

@@ -64,7 +64,7 @@ class RecordedCall:
 
 @dataclass(frozen=True)
 class MadeVisit:
-    """A visit of an agent: where it lies, and the largest page that is read of it."""
+    """A visit of an agent: its folder, and the size of the largest page that is read."""
 
     folder: CaseFolder
     max_dom_bytes: int

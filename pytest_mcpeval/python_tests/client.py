@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 15.0
 
 OWN_FILES = f"{Path(__file__).parents[1]}{os.sep}"
-"""Where the code of this package lies: tracebacks of tests end before it."""
+"""The directory of this package: tracebacks of tests end before it."""
 
 
 class CallTool(Protocol):
@@ -315,5 +315,5 @@ def record_response(call: RecordedCall, response: Response, connection: Connecti
 
 
 def record_error(call: RecordedCall, error: CallError) -> None:
-    """Note that a call brought no answer, and why."""
+    """Record that a call got no answer, and why."""
     call.answer = Answer(call.arguments, error=error, stderr_tail=partial(str, error.stderr_tail))

@@ -167,7 +167,7 @@ def _rpc_words(error: MCPError, more: str = "") -> str:
 
 
 def _own_words(error: MCPError) -> str:
-    # What mcp says of its own goes on with the words of a validator.
+    # mcp's own message ends with the text of a validator.
     return error.message.partition("\n")[0][:_MESSAGE_LENGTH]
 
 

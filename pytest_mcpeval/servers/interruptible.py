@@ -19,14 +19,14 @@ def result_of(future: Future[ResultT], seconds: float = math.inf) -> ResultT:
     without end would keep from noticing.
 
     Raises:
-        TimeoutError: It brought nothing in time.
+        TimeoutError: It has no result in time.
     """
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > _SLICE_SECONDS:
         try:
             return future.result(_SLICE_SECONDS)
         except TimeoutError:
-            # It may be one that the future brought.
+            # The future itself may have raised it.
             if future.done():
                 break
     return future.result(max(left, 0))

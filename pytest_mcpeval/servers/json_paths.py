@@ -56,7 +56,7 @@ def nodes(path: str, value: Any) -> list[tuple[str, Any]]:
 def parse_json(text: str, *, with_nan: bool = False) -> Any:
     """The value of a JSON text; NaN and infinities are not JSON.
 
-    With ``with_nan`` they are read all the same: programs in Python write them unless they are told not to.
+    With ``with_nan`` they are accepted, since Python programs write them by default.
 
     Raises:
         ValueError: The text is not JSON, or nests too deep.

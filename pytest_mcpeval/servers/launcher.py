@@ -59,7 +59,7 @@ def _write_status(path: str, status: dict[str, int | str]) -> None:
             json.dump(status, file)
         os.replace(temporary, path)
     except OSError:
-        # The directory is gone when the run was killed; nobody is left to read it.
+        # If the run was killed, the directory is gone and nothing reads the status.
         pass
 
 

@@ -27,7 +27,7 @@ class Response:
     ``text`` joins all text blocks with newlines. ``structured`` is the tool's structured content (any JSON
     value) or None. ``latency_ms`` is the time from sending to answer. ``output_schema`` is the JSON Schema
     the server declared for this tool's structured content, if any. ``time_limit_ms`` is how long the call was
-    allowed to take; None: nobody waited for it.
+    allowed to take; None: there was no limit.
     """
 
     text: str

@@ -131,7 +131,7 @@ def _is_remark(name: str, entry: object) -> bool:
 
 
 def _foreign(data: Mapping[str, Any], known: Collection[str]) -> list[str]:
-    """The keys that are none of the known ones, nor one of them misspelt."""
+    """Return the keys that are neither known nor misspelt known ones."""
     return [key for key in data if key not in known and _meant(key, known) is None]
 
 

@@ -129,7 +129,7 @@ class TargetStartError(TargetError):
     """A target cannot be made ready. ``role`` is the kind's word for it, such as ``retriever``.
 
     ``stderr_tail`` is what it last wrote on standard error. ``origin`` is ``path:line`` of the setting that
-    names it, which whoever knows it fills in.
+    names it, which the caller fills in.
     """
 
     def __init__(self, role: str, name: str, reason: str, *, stderr_tail: str = "") -> None:

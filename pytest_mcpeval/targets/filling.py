@@ -17,8 +17,8 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{(\w+)\}")
 def filled(template: Any, request: Request) -> Any:
     """JSON data with the placeholders in its texts filled in from a request; unknown ones stay.
 
-    A text that is only a placeholder becomes the value itself, be it a number or a mapping; elsewhere values
-    that are no texts are written as JSON.
+    A text that is only a placeholder becomes the value itself, such as a number or a mapping;
+    elsewhere, values that are not texts are written as JSON.
     """
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)

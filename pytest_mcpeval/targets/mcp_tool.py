@@ -80,4 +80,4 @@ class McpTarget:
         return self._codec.read(answer)
 
     def close(self) -> None:
-        """Connections belong to whoever opens them."""
+        """Do nothing: the code that opened the connection closes it."""

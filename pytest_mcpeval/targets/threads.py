@@ -125,7 +125,7 @@ class EventLoop:
 
 
 class _Attempt(Generic[ResultT]):
-    """A result or an error to come. Its own time limit is told apart from a `TimeoutError` of the work."""
+    """A future result or error. It distinguishes its own time limit from a `TimeoutError` of the work."""
 
     def __init__(self) -> None:
         self._future: Future[tuple[ResultT | None, BaseException | None]] = Future()
@@ -156,5 +156,5 @@ async def _awaited(awaitable: Awaitable[ResultT], attempt: _Attempt[ResultT], se
     try:
         await asyncio.wait_for(work(), seconds)
     except TimeoutError:
-        # The attempt stays open: whoever asks for its outcome learns that it is late.
+        # The attempt stays open, so asking for its outcome raises `Late`.
         return

@@ -303,7 +303,7 @@ def test_a_run_with_a_dead_worker_is_refused(sentinel: Project) -> None:
 def test_a_run_with_cases_set_aside_is_refused(sentinel: Project) -> None:
     skipped = failing("b-skipped", marks={"skipif_env": {"name": "SKIP_IT", "reason": "not here"}})
     write(sentinel, case("a-ok"), skipped, failing("c-known", marks={"xfail": "known"}))
-    cases = "cases of datasets/suite.yaml (b-skipped, c-known) were set aside"
+    cases = "cases of datasets/suite.yaml (b-skipped, c-known) were skipped or xfailed"
     run = sentinel.run(*BLESS, SKIP_IT="1")
     refused(run, f"{cases}: take the marks off or remove the cases")
     assert untouched(sentinel)

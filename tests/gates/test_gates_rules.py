@@ -115,7 +115,7 @@ def test_what_was_measured_is_counted_of_all_cases_and_of_some() -> None:
     assert found.among("acf") == Completeness(3, 2, 0, ("f",), (), ("c",), False, ())
     assert found.among("abe") == Completeness(3, 2, 0, ("e",), ("b",), (), False, ("e",))
     assert [found.among(cases).whole for cases in ("ac", "ab", "ae")] == [True, False, False]
-    assert fail_closed([PASSED], found.among("acd"))[0].message == "fine (set aside: c, d)"
+    assert fail_closed([PASSED], found.among("acd"))[0].message == "fine (skipped or xfailed: c, d)"
 
 
 def test_missing_cases_and_cases_in_error_fail_every_gate() -> None:

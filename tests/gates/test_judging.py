@@ -506,7 +506,7 @@ REFUSED: dict[str, tuple[SessionState, dict[str, Any]]] = {
     ),
     "the run is red: s.yaml::gates::rate": (SessionState(), {"a": "failed", "b": "passed"}),
     "the run is red: 3 failed": (SessionState(failures=3), {"a": "passed", "b": "passed"}),
-    "cases of s.yaml (b) were set aside: take the marks off or remove the cases": (
+    "cases of s.yaml (b) were skipped or xfailed: remove the marks or the cases": (
         SessionState(),
         {"a": "passed", "b": "xfailed"},
     ),
@@ -562,7 +562,7 @@ def test_a_refusal_names_all_suites(tmp_path: Path) -> None:
 
     assert refusal("a", a="passed") == "the run is filtered: not all cases of s, t were selected"
     assert refusal(a="error", b="passed").startswith("the run is incomplete: cases of s, t are missing")
-    assert refusal(a="skipped", b="passed").startswith("cases of s (a), t (a) were set aside: ")
+    assert refusal(a="skipped", b="passed").startswith("cases of s (a), t (a) were skipped or xfailed: ")
     for kind in kinds:
         kind.rate = 0.9
     assert refusal(a="failed", b="passed") == "the run is red: s::gates::rate, t::gates::rate"

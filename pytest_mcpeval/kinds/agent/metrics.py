@@ -12,7 +12,7 @@ SET_ASIDE = frozenset({"skipped", "xfailed"})
 
 
 def without_set_aside(samples: Sequence[Sample]) -> list[Sample]:
-    """The samples that count: all but those set aside."""
+    """Return the samples that count: all that were not skipped or xfailed."""
     return [sample for sample in samples if sample.outcome not in SET_ASIDE]
 
 

@@ -54,14 +54,14 @@ class ReportedCase:
 
 
 def render(score: Score, directory: Path, narratives: Mapping[str, Path]) -> str:
-    """The report on the score that lies in a directory, all its citations found.
+    """Return the report on the score in a directory, with all citations checked.
 
     ``narratives`` maps case id to a file; for other cases the narrative beside their score is taken, or one
     made from the score.
 
     Raises:
         ReportError: A citation of the score or of a narrative does not hold.
-        ScoreFileError: A narrative cannot be read, or the folder of a case lies elsewhere.
+        ScoreFileError: A narrative cannot be read, or the folder of a case is outside.
     """
     rows = score.cases if isinstance(score, AgentScore) else (score,)
     problems = [problem for row in rows for problem in _unresolved(row, case_folder(directory, row))]

@@ -72,7 +72,7 @@ class CaseScore(CaseRow):
     agent_name: str
 
     def as_data(self) -> dict[str, Any]:
-        """The content of the file. Paths are relative to the folder it lies in."""
+        """Return the content of the file. Paths are relative to its folder."""
         listed = [outcome.as_data() for outcome in self.outcomes]
         return {
             "version": self.version,
@@ -199,7 +199,7 @@ def read_score(path: Path) -> Score:
 
 
 def case_folder(directory: Path, row: CaseRow) -> CaseFolder:
-    """The folder of a case in the score that lies in a directory.
+    """Return the folder of a case in the score of a directory.
 
     Raises:
         ScoreFileError: A link leads it out of that directory.

@@ -57,7 +57,7 @@ def transitions(samples: Sequence[Sample], old: Iterable[CaseRow]) -> dict[str, 
 def _entry(case: str, check: Check, was: str | None, now: str) -> dict[str, Any]:
     transition: Transition = "introduced" if was is None else "unchanged" if was == now else NOW[now]
     if (was, now) == ("inconclusive", "failed"):
-        # Whether it held before, nobody knows: it may always have failed.
+        # It is not known whether it passed before: it may always have failed.
         transition = "turned_out_failing"
     return {"case": case, **check.rule, "transition": transition, "was": was, "is": now}
 

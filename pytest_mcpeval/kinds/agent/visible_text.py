@@ -25,7 +25,7 @@ FRAME = "mcpeval-frame"
 
 _BLANKS = re.compile(r"\s+")
 _WIDTHLESS = re.compile("[\u00ad\u200b\u2060\ufeff]")
-"""Where a word may be broken, or must not be: nobody sees it."""
+"""Invisible characters that allow or forbid breaking a word."""
 
 
 class Block(NamedTuple):

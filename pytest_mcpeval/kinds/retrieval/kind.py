@@ -38,7 +38,7 @@ RetrievalCase = Case[GoldenQuery]
 
 
 class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
-    """Golden sets: queries, each with the tools that a search ought to find."""
+    """Golden sets: queries, each with the tools that a search should find."""
 
     settings_model = RetrievalSettings
     file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"retrieval": GoldenModel, "corpus": CorpusModel}

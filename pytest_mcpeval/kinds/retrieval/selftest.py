@@ -29,7 +29,7 @@ SEED = 20_260_531
 
 @dataclass(frozen=True)
 class Subject:
-    """A golden set over a corpus, with a search that can be made anew over other tools."""
+    """A golden set over a corpus, with a search that can be built again over other tools."""
 
     queries: Sequence[GoldenQuery]
     tools: Sequence[Tool]
@@ -61,7 +61,10 @@ class Answers:
 
 
 def proofs_of(suite: RetrievalSuite, ask_twice: AskTwice) -> dict[str, list[Proof]]:
-    """Headline → proofs of a golden set. Only embedded searches can be built anew, over a spoilt corpus."""
+    """Return headline → proofs of a golden set.
+
+    Only embedded searches can be built again, from a damaged corpus.
+    """
     model, queries = suite.settings.retriever, suite.golden.queries
     depth, settings = suite.settings.depth, gate_settings(suite)
     if model.way in ("bm25", "tfidf"):

@@ -121,7 +121,7 @@ class EvaluationRun:
         return file
 
     def _read(self) -> StateFile | None:
-        """The state on disk; None without one, or where one that cannot be read is to be begun anew."""
+        """Return the state on disk; None without one, or if an unreadable one is to be started over."""
         if not self.folder.state.is_file():
             return None
         try:

@@ -43,7 +43,7 @@ _SHORTEST_TIMEOUT = 0.1
 
 
 class CallRefused(Exception):  # noqa: N818 (names what happened)
-    """A call was not made. ``ended`` says why its scenario is over; None when it goes on with other tools."""
+    """A call was not made. ``ended`` says why its scenario is over; None if it continues with other tools."""
 
     __module__ = "pytest_mcpeval"  # Shown in tracebacks: where people import it from.
 
@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass
 class RecordedUse:
-    """A use of something that is no MCP tool; set ``result`` to what it brought, for its shape."""
+    """A use of something other than an MCP tool; set ``result`` to its result, whose shape is recorded."""
 
     result: Any = None
 

@@ -82,8 +82,8 @@ def has_citation(parameters: NoParameters, response: Response) -> Verdict:
 def confidence_above(parameters: AtLeast, response: Response) -> Verdict:
     """The reported confidence is `threshold` or higher.
 
-    It is the number after the first `"confidence":` that has one, wherever in the text that is, with its
-    decimals: 85.5 is 85.5, and 0.95 is not 0. A text that reports no confidence counts as 0.
+    It is the number after the first `"confidence":` in the text that has one, with its decimals: 85.5 is
+    85.5, and 0.95 is not 0. A text that reports no confidence counts as 0.
     """
     reported = reported_number(response.text, "confidence")
     return _at_least("confidence", reported, parameters.threshold, {"confidence": reported or 0})

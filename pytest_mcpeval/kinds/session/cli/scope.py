@@ -95,7 +95,7 @@ def _approved(options: argparse.Namespace, context: RunContext, file: StateFile,
             return False
         approval, scenarios = approve(with_derived(proposals, _manifests(context, file, out), file))
         _require_new(out)
-        # Said ahead: whoever finds the file knows that it belongs to this evaluation.
+        # Recorded first, so that a file that exists is known to belong to this evaluation.
         config = file.state.config.model_copy(update={"scenarios_file": key})
         file.update(config=config, scenarios=scenarios)
         write_atomically(out, scenarios_file(file.state, approval))

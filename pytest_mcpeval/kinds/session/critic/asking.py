@@ -94,7 +94,7 @@ def ask_critic(model: CriticModel, request: CriticRequest, fixtures: Mapping[str
     """The raw output of a critic that is not the embedded one.
 
     Raises:
-        TargetError: It cannot be asked, or brought no text in its time.
+        TargetError: It cannot be asked, or returned no text in time.
     """
     if model.file is not None:
         try:

@@ -52,9 +52,8 @@ def steps_of(
 
     ``place`` makes ``file:line`` of the keys to a value below ``steps``.
 
-    Raises:
-        CheckSpecError: With every check and every JSONPath that is none, and every placeholder that is none
-            or whose value no earlier step captures; paths begin with the step's index.
+    Raises: CheckSpecError: With every invalid check and JSONPath, and every placeholder that is
+    invalid or that no earlier step captures; paths begin with the step's index.
     """
     problems = list(_unknown_names(models))
     steps = []
