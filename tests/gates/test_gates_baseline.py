@@ -305,7 +305,7 @@ def test_a_run_with_cases_set_aside_is_refused(sentinel: Project) -> None:
     write(sentinel, case("a-ok"), skipped, failing("c-known", marks={"xfail": "known"}))
     cases = "cases of datasets/suite.yaml (b-skipped, c-known) were skipped or xfailed"
     run = sentinel.run(*BLESS, SKIP_IT="1")
-    refused(run, f"{cases}: take the marks off or remove the cases")
+    refused(run, f"{cases}: remove the marks or the cases")
     assert untouched(sentinel)
 
 
