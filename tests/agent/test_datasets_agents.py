@@ -80,7 +80,7 @@ def variants() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One run of the bundled manifest and its variants, on two workers."""
+    """One run of the bundled manifest and its variants."""
     project = Project(tmp_path_factory.mktemp("agents"))
     project.write("pytest.ini", f"[pytest]\npythonpath = {ROOT}\n")
     project.write("conftest.py", "from datasets.conftest import people_agent\n")
@@ -88,7 +88,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     shutil.copy(BUNDLED, project.path / "agent.yaml")
     for name, data in variants().items():
         project.write_json(f"{name}.agent.yaml", data)
-    return project.run("-n", "2", "--mcpeval-report", "report", "--junitxml=junit.xml", CI="", timeout=300)
+    return project.run("-p", "no:xdist", "--mcpeval-report", "report", "--junitxml=junit.xml", CI="", timeout=300)
 
 
 def folder(run: Run, agent: str) -> RunFolder:
