@@ -88,7 +88,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     shutil.copy(BUNDLED, project.path / "agent.yaml")
     for name, data in variants().items():
         project.write_json(f"{name}.agent.yaml", data)
-    return project.run("-p", "no:xdist", "--mcpeval-report", "report", "--junitxml=junit.xml", CI="", timeout=300)
+    return project.run(
+        "-p", "no:xdist", "--mcpeval-report", "report", "--junitxml=junit.xml", CI="", timeout=300
+    )
 
 
 def folder(run: Run, agent: str) -> RunFolder:

@@ -466,6 +466,42 @@ def test_the_reason_names_what_makes_the_verdict(
     assert (found.verdict, found.reason) == (verdict, reason)
 
 
+def test_a_suite_without_gates_has_a_verdict_too() -> None:
+    class Ungated(Recorded):
+        def gate_names(self, suite: Suite[object]) -> list[str]:
+            return []
+
+        def gates(
+            self, suite: Suite[object], samples: Sequence[Sample], *, blessing: bool
+        ) -> list[GateResult]:
+            return []
+
+    kind = Ungated()
+    whole = run_of(kind, a="passed", b="passed")
+    labelled = Sample("s.yaml", "recorded", "", "passed", label="FOUND")
+    found = [
+        judged(whole),
+        judged(whole, shard=True),
+        judged(run_of(kind, a="passed")),
+        judged(run_of(kind, "a", a="passed")),
+        judged(run_of(kind, a=labelled, b="inconclusive")),
+        judged(run_of(kind, a="skipped", b="inconclusive")),
+        judged(
+            run_of(Recorded(rate=0.9), a="passed", b="wrong"),
+            run_of(Recorded(), "a", key="t.yaml", a="passed"),
+        ),
+    ]
+    assert [(one.verdict, one.reason) for one in found] == [
+        ("passed", "2 cases passed"),
+        ("not_evaluated", "a shard: `pytest-mcpeval merge` decides"),
+        ("failed", "1 case missing"),
+        ("not_evaluated", "1 of 2 cases selected"),
+        ("not_evaluated", "1 case inconclusive"),
+        ("not_evaluated", "1 case inconclusive"),
+        ("failed", "1 of 1 gate failed, gates were not evaluated: 1 of 2 cases selected"),
+    ]
+
+
 def test_the_reason_counts_over_all_suites() -> None:
     kind = Recorded()
     filtered = [run_of(kind, "a", key=key, a="passed") for key in ("s.yaml", "t.yaml")]
