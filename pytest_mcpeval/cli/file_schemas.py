@@ -64,14 +64,6 @@ def _closed(schema: Schema) -> Schema:
     return schema
 
 
-def agent_schema() -> Schema:
-    """The schema of a manifest; catalogues and the like are not in it."""
-    from pytest_mcpeval.kinds.agent.schema import Manifest
-
-    schema = Manifest.model_json_schema()
-    return {"$schema": DIALECT, **schema, "title": "pytest-mcpeval: manifest of an agent"}
-
-
 def project_schema(kinds: Mapping[str, Kind[Any]]) -> Schema:
     """The schema of ``mcpeval.yaml`` with the sections of all kinds."""
     from pydantic.json_schema import models_json_schema

@@ -49,7 +49,6 @@ def run(options: argparse.Namespace) -> int:
     name: str = options.name
     makers = {
         "scenario": file_schemas.scenario_schema,
-        "agent": file_schemas.agent_schema,
         ".mcp.json": file_schemas.mcp_json_schema,
     }
     if name in makers:

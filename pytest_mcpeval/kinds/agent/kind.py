@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_mcpeval.browser.directive import BrowserError, Driver
 from pytest_mcpeval.browser.finding import header
@@ -24,7 +24,7 @@ from pytest_mcpeval.kinds.agent.load import AgentSuite, load_suite, taken_name
 from pytest_mcpeval.kinds.agent.preparing import learn, places_of, require_credentials
 from pytest_mcpeval.kinds.agent.run import Visit, drive, revisit, score
 from pytest_mcpeval.kinds.agent.sampling import captured_sample, sample_of
-from pytest_mcpeval.kinds.agent.schema import AgentCase
+from pytest_mcpeval.kinds.agent.schema import AgentCase, Manifest
 from pytest_mcpeval.kinds.agent.scoring import AgentScore, ScoreFileError, read_score, write_score
 from pytest_mcpeval.kinds.agent.settings import AgentSettings
 from pytest_mcpeval.kinds.agent.tables import comparison_tables, tables
@@ -34,6 +34,8 @@ from pytest_mcpeval.loading.messages import counted
 from pytest_mcpeval.text.redact import redactor
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from pytest_mcpeval.core.run_context import RunContext
     from pytest_mcpeval.loading import Document
 
@@ -45,6 +47,7 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
     """Manifests: a deployed web agent, and what must hold when it is asked something."""
 
     settings_model = AgentSettings
+    file_models: ClassVar[Mapping[str, type[BaseModel]]] = {"agent": Manifest}
     asks_once = True
     uses_servers = False
     measure = staticmethod(metrics.measure)
