@@ -194,7 +194,7 @@ def _rule(document: Document, at: tuple[str | int, ...], entry: Any, kind: Kind[
     validated: BaseModel = validate(entry_model(kind.settings_model, kind.name), document, ready, at=at)
     settings = given(located(validated, document.path.parent))
     patterns = _patterns(document, (*at, "files"), settings.pop("files")) if "files" in settings else None
-    lines = {name: document.line(*at, _as_written(entry, name)) for name in settings}
+    lines = {name: document.line(*at, name if name in entry else to_camel(name)) for name in settings}
     is_suite = kind.settings_key in settings
     if is_suite and patterns is not None:
         message = f"`{kind.settings_key}` applies to no files: remove `files`, or write two entries"
@@ -219,10 +219,6 @@ def _filled_in(document: Document, at: tuple[str | int, ...], entry: Any) -> Any
         return filled_in(entry, "definition")
     except ValueError as error:
         raise DataFileError([document.problem(*at, message=f"{dotted(at)}: {error}")]) from None
-
-
-def _as_written(entry: Mapping[str, Any], name: str) -> str:
-    return name if name in entry else to_camel(name)
 
 
 def _patterns(document: Document, at: tuple[str | int, ...], files: str | list[str]) -> tuple[str, ...]:

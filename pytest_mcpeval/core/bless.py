@@ -65,8 +65,14 @@ def write_baselines(
         return Blessing(results, gates=[GateResult("mcpeval", BLESS_GATE, "failed", message)])
     aside = [result for result in results if result.key in new and result.complete.set_aside]
     if refusal := _refusal(results, state) or _set_aside(aside) or _shared_path(new) or _foreign(new):
-        message = f"refused to write {{path}}: {refusal}"
-        return Blessing([_refused(result, new.get(result.key), message) for result in results])
+        refused = []
+        for result in results:
+            if (baseline := new.get(result.key)) is not None:
+                message = f"refused to write {baseline.path.name}: {refusal}"
+                gate = GateResult(result.key, BLESS_GATE, "failed", message)
+                result = replace(result, gates=[*result.gates, gate])
+            refused.append(result)
+        return Blessing(refused)
     try:
         notes = []
         for baseline in new.values():
@@ -127,6 +133,8 @@ def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
     partial = [result.key for result in results if result.complete.deselected]
     if partial:
         return f"the run is filtered: not all cases of {', '.join(partial)} were selected"
+    if state.exit_status:
+        return f"the run is red: a part of it has the exit status {state.exit_status}"
     if state.has_incidents:
         return "the run is incomplete: a file could not be collected, or a worker died"
     lacking = [result.key for result in results if not result.complete.whole]
@@ -137,10 +145,3 @@ def _refusal(results: Sequence[SuiteResult], state: SessionState) -> str:
         red = [gate_nodeid(gate) for gate in gates]
         return "the run is red" + (f": {', '.join(red)}" if red else f": {state.failures} failed")
     return ""
-
-
-def _refused(result: SuiteResult, new: NewBaseline | None, message: str) -> SuiteResult:
-    if new is None:
-        return result
-    gate = GateResult(result.key, BLESS_GATE, "failed", message.format(path=new.path.name))
-    return replace(result, gates=[*result.gates, gate])

@@ -147,18 +147,13 @@ class Collected:
 
     def _messages(self, file: ProjectFile, rule: Rule, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
         line = min(rule.lines.values(), default=1) if rule.is_suite else rule.files_line
-        place = f"{self.runtime.key(file.path)}:{line}"
-        for number, path in enumerate(paths, start=1):
-            words = "holds cases" if rule.is_suite else "names this file"
-            more = len(paths) - number
-            if number == SHOWN_FILES and more:
-                yield self.runtime.key(path), self._words(place, words, path, f" (and {more} more files)")
-                return
-            yield self.runtime.key(path), self._words(place, words, path)
-
-    def _words(self, place: str, words: str, path: Path, more: str = "") -> str:
-        key = self.runtime.key(path)
-        return f"{place}: {words}, and pytest never collected {key}{more}: {self._reason(path)}"
+        words = "holds cases" if rule.is_suite else "names this file"
+        beginning = f"{self.runtime.key(file.path)}:{line}: {words}, and pytest never collected"
+        for number, path in enumerate(paths[:SHOWN_FILES], start=1):
+            count = len(paths) - SHOWN_FILES if number == SHOWN_FILES else 0
+            more = f" (and {count} more files)" if count else ""
+            key = self.runtime.key(path)
+            yield key, f"{beginning} {key}{more}: {self._reason(path)}"
 
     def _reason(self, path: Path) -> str:
         """Return why pytest did not collect a file, and how to fix it."""

@@ -318,7 +318,7 @@ def test_nothing_to_bless_is_a_failure(tmp_path: Path) -> None:
     assert run.line_with("FAILED mcpeval::gates::bless - nothing to bless")
 
 
-def bless_message(project: Project, *names: str) -> str:
+def bless_message(project: Project, *names: str, state: SessionState | None = None) -> str:
     """The message of the last gate when suites are blessed in which everything has passed."""
     runtime = runtime_at(project.path)
     runs, results = [], []
@@ -330,10 +330,23 @@ def bless_message(project: Project, *names: str) -> str:
         complete = Completeness(len(samples), len(samples))
         runs.append(SuiteRun(selection, samples, runtime.kinds[suite.kind], suite))
         results.append(SuiteResult(selection, complete, samples, {}, {}, []))
-    done = write_baselines(runs, results, SessionState(), project.path)
+    done = write_baselines(runs, results, state or SessionState(), project.path)
     gates = [gate for result in done.suites for gate in result.gates]
     assert (gates[-1].verdict, done.notes) == ("failed", ())
     return gates[-1].message
+
+
+def test_a_part_that_something_else_failed_is_refused(sentinel: Project) -> None:
+    found = bless_message(sentinel, "suite.yaml", state=SessionState(exit_status=3))
+    assert found.endswith("the run is red: a part of it has the exit status 3")
+    assert untouched(sentinel)
+
+
+def test_a_refusal_names_files_with_braces(sentinel: Project) -> None:
+    for name in ("{a}", "{b}"):
+        write(sentinel, case("o-ok"), name=name, baseline="suite.baseline.json")
+    found = bless_message(sentinel, "{a}.yaml", "{b}.yaml")
+    assert "datasets/{a}.yaml and datasets/{b}.yaml name the same file" in found
 
 
 def test_two_suites_that_name_one_file_are_refused(sentinel: Project) -> None:
