@@ -37,7 +37,9 @@ def load(path: Path, *, limits: Limits = DEFAULT_LIMITS, cache_directory: Path |
     with garbage_collection_paused():
         parsed = _parse(source, suffix, limits, cache_directory)
     data = parsed.data
-    if isinstance(data, dict) and isinstance(data.get(SCHEMA_KEY), str):
+    schema = data.get(SCHEMA_KEY) if isinstance(data, dict) else None
+    # With a URL of JSON Schema itself, the file is a schema, and is detected by this key.
+    if isinstance(schema, str) and "://json-schema.org/" not in schema:
         data = {key: value for key, value in data.items() if key != SCHEMA_KEY}
     return Document(path, data, source.digest, parsed.lines, limits)
 
