@@ -119,8 +119,8 @@ def evaluate(
     says). What the search raises comes through.
 
     Raises:
-        AnswerError: The search returned something that is no ranked list.
-        ValueError: ``runs`` is no whole number from 1, ``depth`` is not from 1 to 1000, or ``ids`` names no
+        AnswerError: The search returned something that is not a ranked list.
+        ValueError: ``runs`` is not a whole number from 1, ``depth`` not from 1 to 1000, or ``ids`` names no
             query of the set, or one that it has not.
     """
     from pytest_mcpeval.core.repeating import standard_deviations

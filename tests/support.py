@@ -250,4 +250,4 @@ class Run:
 
 
 def _no_constant(name: str) -> Any:
-    raise AssertionError(f"{name} is no JSON")
+    raise AssertionError(f"{name} is not JSON")

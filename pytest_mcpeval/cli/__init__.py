@@ -67,7 +67,7 @@ class _Redacted(io.TextIOBase):
 
     @property
     def buffer(self) -> BinaryIO:
-        """The bytes below, for what is no text for people."""
+        """The bytes below, for what is not a text for people."""
         return self._stream.buffer
 
 

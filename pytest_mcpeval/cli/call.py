@@ -80,7 +80,7 @@ def parsed_arguments(given: Sequence[str], schema: Mapping[str, Any]) -> dict[st
     for one in given:
         name, separator, value = one.partition("=")
         if not separator or not name:
-            raise ValueError(f"{one!r} is no argument: write NAME=VALUE")
+            raise ValueError(f"{one!r} is not an argument: write NAME=VALUE")
         wanted = properties.get(name, {}).get("type") if isinstance(properties.get(name), Mapping) else None
         if wanted == "string":
             found[name] = value
@@ -89,7 +89,7 @@ def parsed_arguments(given: Sequence[str], schema: Mapping[str, Any]) -> dict[st
             found[name] = json.loads(value)
         except ValueError:
             if wanted in ("integer", "number", "boolean", "array", "object"):
-                raise ValueError(f"{name} is of type {wanted}, and {value!r} is no JSON") from None
+                raise ValueError(f"{name} is of type {wanted}, and {value!r} is not JSON") from None
             found[name] = value
     return found
 

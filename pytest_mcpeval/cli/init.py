@@ -246,7 +246,7 @@ def _servers(options: argparse.Namespace, directory: Path) -> Mapping[str, Serve
         try:
             command, *arguments = shlex.split(options.server)
         except ValueError as error:
-            raise InitError(f"--server {options.server!r} is no command line: {error}") from None
+            raise InitError(f"--server {options.server!r} is not a command line: {error}") from None
         return {"": ServerDefinition("server", "stdio", command, tuple(arguments), directory=directory)}
     project = directory / "mcpeval.yaml"
     if project.exists() and project.read_text("utf-8", "replace") == PROJECT:

@@ -119,7 +119,7 @@ def read_baseline(path: Path, suite: Suite[Any], digest: str) -> Baseline:
     """The baseline of a suite; ``digest`` is what the suite's data has now.
 
     Raises:
-        DataFileError: There is none, it is no baseline, or it was made from another version of the suite.
+        DataFileError: There is none, it is not a baseline, or it was made from another version of the suite.
     """
     from pytest_mcpeval.loading.schema import validate
 

@@ -29,7 +29,7 @@ class Table:
     ``brief`` is what is left of it where there is room for one line only; empty for nothing.
 
     Raises:
-        ValueError: A row has not as many cells as the header, or one that is no text.
+        ValueError: A row has not as many cells as the header, or one that is not a text.
     """
 
     title: str

@@ -40,7 +40,7 @@ def resolve_tagged(text: str, tag: str) -> Scalar:
     """Return the value of a scalar with an explicit tag, such as ``!!int "3"``.
 
     Raises:
-        ValueError: The tag is no core schema tag for scalars, or the text does not fit it.
+        ValueError: The tag is not a core schema tag for scalars, or the text does not fit it.
     """
     name = tag.removeprefix(TAG_PREFIX)
     if tag == "!" or (name == "str" and name != tag):

@@ -125,7 +125,7 @@ class Executor:
 
 
 def _as_json(samples: list[Sample], report: pytest.TestReport) -> tuple[list[Sample], str]:
-    """The samples, and their text; what is no JSON is an error of its case, and not of the session."""
+    """The samples, and their text; what is not JSON is an error of its case, and not of the session."""
     try:
         return samples, samples_to_json([sample.redacted() for sample in samples])
     except TypeError as error:

@@ -120,7 +120,7 @@ class Recorder:
 
         Raises:
             TypeError: No such call can be made; it is not noted.
-            ValueError: ``timeout`` is no time.
+            ValueError: ``timeout`` is not a time.
         """
         __tracebackhide__ = True
         _require_callable(target, name, arguments, timeout)

@@ -181,7 +181,7 @@ class CaseClient:
         Raises:
             CallError: No answer that could be judged. A tool's own error is a response with ``is_error``.
             TypeError: An argument is of a type that no call has. Nothing is recorded.
-            ValueError: ``timeout`` is no time.
+            ValueError: ``timeout`` is not a time.
         """
         __tracebackhide__ = True
         call = self._recorder.begin("tool", name, arguments, timeout)
@@ -193,7 +193,7 @@ class CaseClient:
         Raises:
             CallError: No answer that could be judged.
             TypeError: An argument is of a type that no call has. Nothing is recorded.
-            ValueError: ``timeout`` is no time.
+            ValueError: ``timeout`` is not a time.
         """
         __tracebackhide__ = True
         call = self._recorder.begin("resource", uri, None, timeout)
@@ -207,7 +207,7 @@ class CaseClient:
         Raises:
             CallError: No answer that could be judged.
             TypeError: An argument is of a type that no call has. Nothing is recorded.
-            ValueError: ``timeout`` is no time.
+            ValueError: ``timeout`` is not a time.
         """
         __tracebackhide__ = True
         call = self._recorder.begin("prompt", name, arguments, timeout)

@@ -227,7 +227,7 @@ def response_to_judge(item: pytest.Item, returned: list[object]) -> Response:
     """What the test returned, or the last answer it got.
 
     Raises:
-        InvalidTest: There is neither, or the test returned something that is no answer.
+        InvalidTest: There is neither, or the test returned something that is not an answer.
     """
     __tracebackhide__ = True
     values = [value for value in returned if value is not None]

@@ -200,7 +200,7 @@ def read_report(path: Path) -> Mapping[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ReportError(f"{file} cannot be read: {error}") from None
     if not isinstance(found, dict) or not isinstance(found.get("suites"), dict) or "verdict" not in found:
-        raise ReportError(f"{file} is no report of pytest --mcpeval")
+        raise ReportError(f"{file} is not a report of pytest --mcpeval")
     if found.get("version") != REPORT_VERSION:
         version = found.get("version")
         raise ReportError(

@@ -66,7 +66,7 @@ def appended(path: Path, latest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Append a point to a history; returns the last points, this one included.
 
     Raises:
-        HistoryError: The file cannot be read or written, or a line of it is no point: nothing is appended.
+        HistoryError: The file cannot be read or written, or a line of it is not a point: nothing is appended.
     """
     earlier = _points(path) if path.exists() else []
     line = redactor.json(to_json(dict(latest), separators=(",", ":"))) + "\n"

@@ -109,7 +109,7 @@ def _picture(name: str) -> tuple[str, str]:
     except OSError as error:
         return "", f"{path}: {error.strerror or error}"
     if not content.startswith(PNG):
-        return "", f"{path} is no PNG"
+        return "", f"{path} is not a PNG"
     if len(content) > LARGEST_IMAGE:
         return "", f"{path} has {len(content):,} bytes, more than {LARGEST_IMAGE:,}"
     return base64.b64encode(content).decode("ascii"), ""

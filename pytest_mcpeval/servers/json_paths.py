@@ -91,7 +91,7 @@ def json_answer(response: Response, *, with_nan: bool = False) -> Any:
 def unwrapped(response: Response) -> Any:
     """The structured content of a response, without ``{"result": …}`` where that only wraps the text.
 
-    Python servers put it around what a tool returns that is no object: a text, a number, a list, or nothing.
+    Python servers put it around a result that is not an object: a text, a number, a list, or nothing.
     Then the text is what is in it: a text as it is, the members of a list one after the other, anything else
     as JSON. A tool that returns ``{"result": …}`` itself has it in its text as well.
     """

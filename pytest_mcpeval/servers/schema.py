@@ -241,7 +241,7 @@ def _unusable_texts(entry: ServerEntry) -> Iterator[tuple[tuple[Any, ...], str]]
 def _placeholder_problems(
     document: Document, section: str, name: str, entry: ServerEntry
 ) -> Iterator[Problem]:
-    """What begins with ``${`` and is no placeholder.
+    """What begins with ``${`` and is not a placeholder.
 
     A form of another host, in its own file, matters to those only who use the server.
     """

@@ -103,7 +103,7 @@ def apply_mcp_url(
     nothing else is changed.
 
     Raises:
-        ServerConfigError: ``MCP_URL`` is no HTTP URL, or several HTTP servers are defined.
+        ServerConfigError: ``MCP_URL`` is not an HTTP URL, or several HTTP servers are defined.
     """
     found = dict(definitions)
     value = environ.get(_MCP_URL, "")

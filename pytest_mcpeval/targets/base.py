@@ -32,7 +32,7 @@ class Codec:
     """How a kind asks targets and reads what they answer.
 
     ``role`` is its word for a target. A function is called with the ``arguments`` of a request; ``method`` is
-    what is called of an object that is no function itself, and ``parameters`` is how such a function looks,
+    what is called of an object that is not a function, and ``parameters`` is how such a function looks,
     for messages. ``read`` makes an answer from what came back, and raises `AnswerError` when it cannot.
     """
 

@@ -40,7 +40,7 @@ _MOST_FRUITLESS = 2
 class CommandTarget(DefinedTarget):
     """One process for all requests, which are made one after another.
 
-    A process that crashed, was too slow, or wrote what is no answer is replaced for the next request; when
+    A process that crashed, was too slow, or wrote no valid answer is replaced for the next request; when
     two in a row end without a single answer, every further request fails at once. ``definition`` says what to
     run, as for a stdio server: the process sees the variables such a server sees. ``timeout`` is in seconds.
     """

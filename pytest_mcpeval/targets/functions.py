@@ -79,7 +79,7 @@ class _FunctionTarget(ABC):
         """What was read from what the function returned.
 
         Raises:
-            AnswerError: It raised, was too slow, or returned something that is no answer.
+            AnswerError: It raised, was too slow, or returned something that is not an answer.
         """
         deadline = time.monotonic() + self._timeout
         try:

@@ -90,7 +90,7 @@ class HttpTarget(DefinedTarget):
         try:
             found = parse_json(answer.decode("utf-8"), with_nan=True)
         except ValueError as error:
-            message = f"the answer of {self._place} is no JSON ({error}): {self._excerpt(answer)}"
+            message = f"the answer of {self._place} is not JSON ({error}): {self._excerpt(answer)}"
             raise AnswerError("answer", message) from None
         return self._codec.read(found)
 

@@ -58,7 +58,7 @@ class McpTarget:
         """What is read from the JSON value of the answer.
 
         Raises:
-            AnswerError: There is no answer, the tool reports an error, or its answer is no JSON.
+            AnswerError: There is no answer, the tool reports an error, or its answer is not JSON.
         """
         connection = self._connect()
         arguments = filled(self._arguments, request)

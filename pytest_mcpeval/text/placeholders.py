@@ -95,7 +95,7 @@ def _part(match: re.Match[str], dialect: Dialect) -> str | Placeholder:
         # The closing brace is missing, so the rest may be anything, such as part of a password.
         inside, closing, _ = match.string[match.end() :].partition("}")
         written = f"${{{clipped(inside, _LONGEST_SHOWN)}}}" if closing else OPENING
-        raise PlaceholderError(written, "no placeholder", _ADVICE[dialect])
+        raise PlaceholderError(written, "not a placeholder", _ADVICE[dialect])
     if dialect == "definition" and match["env"]:
         raise PlaceholderError(match[0], "a form of cases", f"write ${{{match[0][6:]}")
     captured = dialect == "case" and not match["env"]
@@ -154,7 +154,7 @@ def filled_in(data: Any, dialect: Dialect, environ: Mapping[str, str] = os.envir
     def value_of(placeholder: Placeholder) -> str:
         if placeholder.captured:
             advice = f"an environment variable is ${{env.{placeholder.name}}}, and $${{ is ${{ itself"
-            raise ValueError(f"{placeholder.written} is no captured value: {advice}")
+            raise ValueError(f"{placeholder.written} is not a captured value: {advice}")
         value = from_environment(placeholder, environ)
         if value is None:
             prefix = "env." if dialect == "case" else ""

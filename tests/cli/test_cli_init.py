@@ -210,7 +210,7 @@ def test_a_project_file_without_the_server_is_not_changed(
     ("arguments", "words"),
     [
         (["--server", "no-such-program-here x"], "no-such-program-here"),
-        (["--server", "'unclosed"], "is no command line: No closing quotation"),
+        (["--server", "'unclosed"], "is not a command line: No closing quotation"),
         (["--url", "http://127.0.0.1:9/mcp"], "no tool could be called"),
     ],
 )
@@ -255,10 +255,10 @@ def test_a_call_prints_the_answer_and_a_case_that_passes(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["notes", "search_notes", "query"], "'query' is no argument: write NAME=VALUE"),
+        (["notes", "search_notes", "query"], "'query' is not an argument: write NAME=VALUE"),
         (
             ["notes", "search_notes", "query=x", "limit=many"],
-            "limit is of type integer, and 'many' is no JSON",
+            "limit is of type integer, and 'many' is not JSON",
         ),
         (["notes", "search_note"], "did you mean search_notes"),
         (["note", "x"], 'did you mean "notes"?'),

@@ -254,7 +254,7 @@ def test_times_in_files_of_settings_and_servers_have_a_limit(root: Path) -> None
     [
         (
             "retriever: {http: {url: 'http://x/?q={query}', result: $, headers: {A: '${A-B}'}}}",
-            "${A-B} is no placeholder",
+            "${A-B} is not a placeholder",
         ),
         ("retriever: {mcp: {server: s, tool: t, result: $, arguments: {q: '{query}', a: '${'}}}", "${ is no"),
         ("retriever: {command: ./x, env: {A: '${env.B}'}}", "${env.B} is a form of cases: write ${B}"),
@@ -263,7 +263,7 @@ def test_times_in_files_of_settings_and_servers_have_a_limit(root: Path) -> None
             "corpus: ${NO_SUCH}/tools.json",
             "needs the environment variable NO_SUCH, which is not set: set it, or",
         ),
-        ("corpus: ${NO_SUCH", "${ is no placeholder"),
+        ("corpus: ${NO_SUCH", "${ is not a placeholder"),
     ],
 )
 def test_what_is_no_placeholder_in_a_project_file(root: Path, written: str, problem: str) -> None:
@@ -310,13 +310,13 @@ tests:
             "${HOME}",
             "${HOME} is not captured by an earlier step (captured: nothing); an environment variable",
         ),
-        ("a ${x.y} b", "${x.y} is no placeholder: write ${name} for a captured value, ${env.NAME} or"),
-        ("${env.}", "${env.} is no placeholder: "),
-        ("${env.A-B}", "${env.A-B} is no placeholder: "),
-        ("${env:HOME}", "${env:HOME} is no placeholder: "),
-        ("${env.A:-${env.B}}", "${env.A:-${env.B} is no placeholder: "),
+        ("a ${x.y} b", "${x.y} is not a placeholder: write ${name} for a captured value, ${env.NAME} or"),
+        ("${env.}", "${env.} is not a placeholder: "),
+        ("${env.A-B}", "${env.A-B} is not a placeholder: "),
+        ("${env:HOME}", "${env:HOME} is not a placeholder: "),
+        ("${env.A:-${env.B}}", "${env.A:-${env.B} is not a placeholder: "),
         ("${x:-y}", "${x:-…} is a captured value with a default: write ${env.x:-…} if"),
-        ("$${x} ${", "${ is no placeholder: "),
+        ("$${x} ${", "${ is not a placeholder: "),
         ("$${x}${x}", "${x} is not captured"),
     ],
 )

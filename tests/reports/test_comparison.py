@@ -178,7 +178,7 @@ def test_a_kind_of_a_third_party_is_compared_by_its_outcomes_and_numbers() -> No
     ("content", "words"),
     [
         (None, "holds no report.json: run pytest --mcpeval --mcpeval-report=DIR, and name DIR"),
-        ([], "is no report of pytest --mcpeval"),
+        ([], "is not a report of pytest --mcpeval"),
         ({"version": 9, "verdict": "passed", "suites": {}}, "is of version 9, and this reads version 1"),
         ({"version": 1, "verdict": "passed", "suites": {"a": {}}, "gates": []}, "a report is damaged"),
     ],

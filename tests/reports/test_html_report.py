@@ -480,7 +480,7 @@ def test_screenshots_and_timeline_of_a_case(
     assert opened.page.evaluate("[...document.images].map(image => image.naturalWidth)") == [1]
     text = opened.texts("#case")[0]
     assert "screenshots/gone.png is not shown: No such file or directory" in text
-    assert "screenshots/text.png is not shown: it is no PNG" in text
+    assert "screenshots/text.png is not shown: it is not a PNG" in text
     assert "tool search_people, 250 ms" in "".join(opened.page.locator("#case svg").all_text_contents())
     assert times[1] in text
     assert violations(opened) == []

@@ -364,7 +364,7 @@ def test_searches_over_http_at_once(web: str, http: Http) -> None:
         ("302", "http", "HTTP 302 Found from {web}/api/v1/index/search: "),
         ("401", "refused", "HTTP 401 Unauthorized from {web}/api/v1/index/search: "),
         ("403", "refused", "HTTP 403 Forbidden from {web}/api/v1/index/search: "),
-        ("html", "answer", "the answer of {web}/api/v1/index/search is no JSON ("),
+        ("html", "answer", "the answer of {web}/api/v1/index/search is not JSON ("),
         ("cut", "connection", "the server closed the connection in the middle of its answer ({web}/api"),
     ],
 )

@@ -461,7 +461,7 @@ RETURNS: list[tuple[str, str, Any]] = [
 
 
 def test_all_checks_see_what_a_tool_returned(tmp_path: Path) -> None:
-    """Structured content is `{"result": …}` where that is no object, and gives way to what is in it."""
+    """Structured content is `{"result": …}` where that is not an object, and gives way to what is in it."""
     functions = [
         f"@server.tool()\ndef tool_{number}() -> {kind}:\n    return {value}\n"
         for number, (kind, value, _) in enumerate(RETURNS)

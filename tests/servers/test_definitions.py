@@ -295,10 +295,12 @@ servers:
     command: ${workspaceFolder}/run
 """
     assert problems(tmp_path, text) == [
-        "6: server 'one': ${ is no placeholder: write ${NAME}, or ${NAME:-default} without a variable in the "
+        "6: server 'one': ${ is not a placeholder: write ${NAME}, or ${NAME:-default} without a "
+        "variable in the "
         "default, or $${ for ${ itself",
         "8: server 'one': ${env.KEY} is a form of cases: write ${KEY}",
-        "12: server 'two': ${A-B} is no placeholder: write ${NAME}, or ${NAME:-default} without a variable "
+        "12: server 'two': ${A-B} is not a placeholder: write ${NAME}, or ${NAME:-default} without a "
+        "variable "
         "in the default, or $${ for ${ itself",
         "15: server 'three': ${workspaceFolder} is a form of another host: write ${NAME} for an environment "
         "variable",

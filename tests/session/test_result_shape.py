@@ -56,7 +56,7 @@ def test_json_has_a_shape(value: Any, shape: str) -> None:
         (Response(json.dumps(ISSUES)), "array[47] of {id,state,title}"),
         (Response("x", structured={"ok": True}), "object{ok:true}"),
         (Response("[1, 2]", structured={"result": "[1, 2]"}), "array[2] of number"),
-        # Python servers wrap what is no object.
+        # Python servers wrap what is not an object.
         (Response('{"id": 1}\n{"id": 2}', structured={"result": [{"id": 1}, {"id": 2}]}), "array[2] of {id}"),
         (Response("", structured={"result": []}), "array[0]"),
         (Response("words", structured={"result": "words"}), "text[5]"),

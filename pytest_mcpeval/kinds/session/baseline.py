@@ -35,7 +35,7 @@ def read(suite: SessionSuite) -> list[Finding] | None:
     """The committed findings; None when the suite names no baseline, or there is none yet.
 
     Raises:
-        DataFileError: The file is no baseline of a session, or of another version of this one.
+        DataFileError: The file is not a baseline of a session, or of another version of this one.
     """
     path = suite.settings.baseline
     if path is None or not Path(path).is_file():

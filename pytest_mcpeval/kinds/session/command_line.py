@@ -14,7 +14,7 @@ def call_budget(text: str) -> int:
     """The calls that a text stands for, at most `MOST_CALLS`.
 
     Raises:
-        ArgumentTypeError: It is no whole number from 1.
+        ArgumentTypeError: It is not a whole number from 1.
     """
     return min(positive(text), MOST_CALLS)
 

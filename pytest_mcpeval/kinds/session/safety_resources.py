@@ -6,7 +6,7 @@ is enough: ``{repo: playground}``. Nothing else of a resource names it: neither 
 owner ``acme``. A call that changes something needs one text that names a resource, and what plainly names
 something else takes it outside, whatever its other arguments name:
 
-- a place (a path, a file or a URL, by the name of its argument or by its look) that is no resource;
+- a place (a path, a file or a URL, by the name of its argument or by its look) that is not a resource;
 - another value of the argument a resource is labelled with;
 - another owner than that of a resource which is named by its last part.
 
@@ -125,7 +125,7 @@ def _is_owner(path: str) -> bool:
 
 
 def _is_contained(arguments: Any, resources: Sequence[str]) -> bool:
-    """Whether an argument that is no place itself names the resource of its label, such as a repository."""
+    """Whether an argument that is not a place names the resource of its label, such as a repository."""
     labels = [(label, resource) for label, resource in _labels(resources) if not is_place_name(label)]
     return any(
         _is_labelled(path, label) and names(text, resource, path)

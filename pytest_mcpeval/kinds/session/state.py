@@ -161,7 +161,7 @@ class StateFile:
         """The state that a file holds.
 
         Raises:
-            DataFileError: It is no state of an evaluation.
+            DataFileError: It is not the state of an evaluation.
         """
         document = load(path)
         if not isinstance(document.data, dict) or "status" not in document.data:

@@ -50,7 +50,7 @@ def read_entries(path: Path) -> tuple[TranscriptEntry, ...]:
     """The entries of a transcript; none when there is no such file.
 
     Raises:
-        DataFileError: With every line that is no entry.
+        DataFileError: With every line that is not an entry.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ class Transcript:
         """All entries so far, in the order in which they began.
 
         Raises:
-            DataFileError: A line is no entry.
+            DataFileError: A line is not an entry.
         """
         with self._thread_lock:
             stamp = self._stamp()

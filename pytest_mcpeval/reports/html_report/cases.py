@@ -181,7 +181,7 @@ def _png(path: Path) -> bytes | str:
     except OSError as error:
         return error.strerror or str(error)
     if not content.startswith(PNG):
-        return "it is no PNG"
+        return "it is not a PNG"
     if len(content) > LARGEST_PICTURE:
         return f"it has {len(content):,} bytes, more than {LARGEST_PICTURE:,}"
     return content

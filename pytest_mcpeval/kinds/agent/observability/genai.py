@@ -204,7 +204,7 @@ def object_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _finite(digits: str) -> float:

@@ -39,7 +39,7 @@ def hits_of(returned: Any) -> list[Hit]:
     A score that is not a number becomes NaN, which the caller reports.
 
     Raises:
-        AnswerError: It is no list, an entry has no id that is a text, or there are more than `MOST_HITS`.
+        AnswerError: It is not a list, an entry has no id that is a text, or there are more than `MOST_HITS`.
     """
     if isinstance(returned, (set, frozenset)):
         raise AnswerError("answer", f"returned a {_described(returned)}, which has no order: {_EXPECTED}")
@@ -55,7 +55,7 @@ def hits_of_line(answer: Any) -> list[Hit]:
     """The hits in a line that a program wrote: ``{"results": […]}`` or the bare list.
 
     Raises:
-        AnswerError: There is no list in it, or it is no ranked list.
+        AnswerError: There is no list in it, or it is not a ranked list.
     """
     if isinstance(answer, Mapping):
         if "results" not in answer:

@@ -94,7 +94,7 @@ class Cited:
     def concerns(self, server: str, servers: Collection[str]) -> bool:
         """Whether the entry is a call to the server, or from a scenario that is meant for it.
 
-        ``servers`` are all of them: ``mcp__git__hub__x`` is no call to `git` where there is a `git__hub`.
+        ``servers`` are all of them: ``mcp__git__hub__x`` is not a call to `git` where there is a `git__hub`.
         """
         return server_of(self.tool, servers) == server or server in self.targets
 
