@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_mcpeval.core.charts import Chart
 from pytest_mcpeval.core.gate import Completeness, GateResult, Verdict
+from pytest_mcpeval.core.headline import Headline
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.core.sample_store import Selection
 from pytest_mcpeval.core.tables import Table
@@ -20,7 +21,8 @@ class SuiteResult:
 
     ``compared`` is what changed against its baseline; ``attachments`` what is shown beside each case that did
     not pass, by its id. ``for_information`` are the wrong cases that no gate looks at, where others were
-    evaluated. ``lines`` are those of the data file on which its cases begin.
+    evaluated. ``lines`` are those of the data file on which its cases begin, ``headlines`` what is said of it
+    in one line.
     """
 
     selection: Selection
@@ -33,6 +35,7 @@ class SuiteResult:
     attachments: Mapping[str, Sequence[Table]] = field(default_factory=dict)
     for_information: Sequence[str] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
+    headlines: Sequence[Headline] = ()
 
     @property
     def key(self) -> str:

@@ -25,7 +25,8 @@ class GateResult:
     """One gate, judged. ``limit`` is the value at which it would just pass: its value is ``wanted`` at least
     or at most that.
 
-    ``timed``: its value is a time, which differs from run to run though nothing has changed.
+    ``timed``: its value is a time, which differs from run to run though nothing has changed. ``cases``
+    made it fail, where the message does not name them.
     """
 
     suite: str
@@ -37,6 +38,7 @@ class GateResult:
     limit: float | None = None
     timed: bool = False
     wanted: Wanted = "at most"
+    cases: tuple[str, ...] = ()
 
 
 def gate_nodeid(gate: GateResult) -> str:

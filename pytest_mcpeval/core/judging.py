@@ -15,6 +15,7 @@ from pytest_mcpeval.core.charts import Chart
 from pytest_mcpeval.core.error_gates import ErrorGates, relative_paths
 from pytest_mcpeval.core.evaluation import Evaluation, SuiteResult
 from pytest_mcpeval.core.gate import Completeness, GateResult, completeness, fail_closed
+from pytest_mcpeval.core.headline import Headline
 from pytest_mcpeval.core.judging_input import SessionState, SuiteRun
 from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import NOT_PASSED, Outcome, Sample
@@ -105,15 +106,23 @@ def _result(one: SuiteRun, state: SessionState, root: Path, *, bless: bool, shar
     errors, key = ErrorGates(root), selection.suite
     gates = errors.call(key, list[GateResult](), _gates, one, complete, root, bless=bless, shard=shard)
     samples = errors.call(key, samples, _tolerated, one, gates)
+    gates = errors.call(key, gates, _with_cases, one, samples, gates)
     for_information = errors.call(key, list[str](), _for_information, one, samples, gates)
     everything = _all_samples(one, samples, complete)
+    metrics: Mapping[str, Any] = errors.call(key, {}, _json_of, kind.measure_over_runs, everything)
+    compared: Mapping[str, Any] = (
+        {} if complete.partial else errors.call(key, {}, _json_of, _compared, one, samples)
+    )
     return SuiteResult(
         selection=selection,
         complete=complete,
         samples=samples,
-        metrics=errors.call(key, {}, _json_of, kind.measure_over_runs, everything),
+        metrics=metrics,
         run=errors.call(key, {}, _json_of, kind.measure_run, samples),
-        compared={} if complete.partial else errors.call(key, {}, _json_of, _compared, one, samples),
+        compared=compared,
+        headlines=errors.call(key, list[Headline](), kind.headlines, one.suite, everything, metrics, compared)
+        if everything and metrics
+        else (),
         attachments={
             sample.id: errors.call(key, [], kind.attachments, sample)
             for sample in samples
@@ -164,6 +173,20 @@ def _tolerated(one: SuiteRun, gates: Sequence[GateResult]) -> list[Sample]:
         return replace(sample, outcome=outcome, runs=tuple(map(decided, sample.runs)))
 
     return [decided(sample) for sample in one.samples]
+
+
+def _with_cases(one: SuiteRun, samples: Sequence[Sample], gates: Sequence[GateResult]) -> list[GateResult]:
+    """The gates; those that failed name the cases that did it, if their message does not."""
+    suite = one.suite
+    wrong = [sample for sample in samples if sample.outcome in ("failed", "wrong", "tolerated")]
+
+    def with_cases(gate: GateResult) -> GateResult:
+        if suite is None or gate.verdict != "failed" or any(sample.id in gate.message for sample in wrong):
+            return gate
+        own = tuple(sample.id for sample in wrong if one.kind.decides(suite, gate.name, sample))
+        return replace(gate, cases=own)
+
+    return [with_cases(gate) for gate in gates]
 
 
 def _for_information(one: SuiteRun, samples: Sequence[Sample], gates: Sequence[GateResult]) -> list[str]:

@@ -13,6 +13,7 @@ from pytest_mcpeval.core.case import Case, SpecT
 from pytest_mcpeval.core.declaration import KindDeclaration
 from pytest_mcpeval.core.fields import FileModel
 from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.headline import Headline, pass_rate
 from pytest_mcpeval.core.repeating import changed, number_of_runs, of_each_run, standard_deviations
 from pytest_mcpeval.core.sample import MARKS, Sample
 from pytest_mcpeval.core.suite import Place, SettingsFile, Suite
@@ -245,6 +246,20 @@ class Kind(KindDeclaration, Generic[SpecT]):
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """Return the tables of this kind over all suites of the session (suite key → samples)."""
         return []
+
+    def headlines(
+        self,
+        suite: Suite[SpecT] | None,
+        samples: Sequence[Sample],
+        metrics: Mapping[str, Any],
+        compared: Mapping[str, Any],
+    ) -> list[Headline]:
+        """What is said of a suite in one line: the number that matters most, for each thing it evaluates.
+
+        There is no ``suite`` of cases written in Python. ``metrics`` is what `measure_over_runs` says of the
+        samples, ``compared`` what `compare` found.
+        """
+        return pass_rate(samples)
 
     def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
         """Return the charts of this kind over all suites of the session (suite key → samples), for html."""

@@ -23,6 +23,7 @@ from pytest_mcpeval.plugin.executing import SELECTIONS_ATTRIBUTE
 from pytest_mcpeval.plugin.gate_reports import GATE_ATTRIBUTE, PHASES, reports_of
 from pytest_mcpeval.plugin.item_reports import OUTCOME_ATTRIBUTE
 from pytest_mcpeval.plugin.left_out import look_alikes, where_data_files_are
+from pytest_mcpeval.plugin.progress import Progress
 from pytest_mcpeval.plugin.repeated_errors import RepeatedErrors
 from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.reports import shard
@@ -66,6 +67,12 @@ class Reporter:
             _make_writable(history.parent, "--mcpeval-history")
         for file in self._files_of_kinds():
             _make_writable(file.path.parent, file.option)
+
+    def pytest_sessionstart(self) -> None:
+        """Show how far the session is, where there is a terminal."""
+        terminal_reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal_reporter is not None and self.config.get_verbosity() <= 0:
+            self.config.pluginmanager.register(Progress(self.runtime, terminal_reporter), "mcpeval-progress")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -82,6 +82,7 @@ def _run_of(result: SuiteResult) -> dict[str, Any]:
     }
     return {
         **result.run,
+        "spent": [vars(one.spent) for one in result.headlines],
         "timedChecks": {case: checks for case, checks in timed.items() if checks},
         "attachments": attachments,
     }
@@ -119,6 +120,10 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
         "missing": list(complete.missing),
         "errors": list(complete.errors),
         "setAside": list(complete.set_aside),
+        "headlines": [
+            {name: value for name, value in vars(one).items() if name not in ("spent", "change_text")}
+            for one in result.headlines
+        ],
         "metrics": dict(result.metrics),
         "baseline_delta": dict(result.compared),
         "cases": [_case(result, sample, items) for sample in result.samples],

@@ -1,13 +1,23 @@
-"""The end of a terminal run: evidence, tables, tolerated cases, gates, notes, verdict."""
+"""The end of a terminal run: evidence, what got worse, suites, tables, cases, gates, notes, verdict."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_mcpeval.core.gate import gate_nodeid
+from pytest_mcpeval.core.gate import gate_nodeid, names
 from pytest_mcpeval.core.tables import Rating, Row, Table
+from pytest_mcpeval.loading.messages import counted
+from pytest_mcpeval.reports.summary import (
+    COLUMNS,
+    changes,
+    figures_of,
+    suite_lines,
+    unjudged_gates,
+    wrong_gates,
+)
 from pytest_mcpeval.text.visible import visible
 
 if TYPE_CHECKING:
@@ -21,7 +31,11 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 FIGURES_WIDTH = 30
 """Columns left to the right of names."""
 LONGEST_NAME = 70
-SHOWN_TOLERATED = 20
+SHORTEST_NAME = 12
+TIMES = COLUMNS[-1]
+LEFT_OUT_FIRST = (TIMES, "kind", "change", "gates")
+"""Columns, where the terminal is narrow."""
+SHOWN_CASES = 20
 SHOWN_INCONCLUSIVE = 5
 MARKUP: dict[Rating, dict[str, bool]] = {
     "": {},
@@ -64,7 +78,9 @@ def print_verdict(reporter: pytest.TerminalReporter, evaluation: Evaluation, hin
     reporter.ensure_newline()
     reporter.write("mcpeval: ", bold=True)
     reporter.write(_words(verdict), **_markup(verdict))
-    reporter.write_line(visible(f": {evaluation.reason}{f' ({hint})' if hint else ''}"))
+    changed = changes(evaluation)
+    words = f"{evaluation.reason}{f' ({hint})' if hint else ''}{f'; {changed}' if changed else ''}"
+    reporter.write_line(visible(f": {words}"))
 
 
 def print_summary(
@@ -73,31 +89,42 @@ def print_summary(
     reports: str,
     problems: Sequence[str],
 ) -> None:
-    """Print the section; with ``-q`` totals in a line, gates that did not pass, and notes.
+    """Print the section: what got worse, then a line for each suite.
 
-    ``reports`` says where they are, ``problems`` why one could not be written.
+    With ``-q`` totals in a line, gates that did not pass, and notes. With ``-v`` all tables and gates, and
+    with ``-vv`` all cases. ``reports`` says where they are, ``problems`` why one could not be written.
     """
-    quiet = reporter.config.get_verbosity() < 0
-    gates = [gate for gate in evaluation.gates if not quiet or gate.verdict != "passed"]
+    verbosity = reporter.config.get_verbosity()
+    gates = [gate for gate in evaluation.gates if verbosity >= 0 or gate.verdict != "passed"]
     tables = [table for table in evaluation.tables if table.rows]
     inconclusive = reporter.getreports("inconclusive")
-    if not (tables or gates or evaluation.notes or reports or problems or inconclusive):
+    if not (evaluation.suites or tables or gates or evaluation.notes or reports or problems or inconclusive):
         return
     section = _Section(reporter)
-    if quiet:
+    if verbosity < 0:
         section.brief(tables)
+        section.gates("Gates", gates)
     else:
+        # The first write_line after the letters begins with one, which would tear a table's heading apart.
+        reporter.ensure_newline()
         reporter.section("mcpeval")
+        if not verbosity:
+            section.gates("What is wrong", wrong_gates(evaluation))
+        section.suites(evaluation)
+    if verbosity > 0:
         section.tables(tables)
-        section.left_to_gates(
-            "Tolerated ({}; gates decide)", list(_ended(evaluation, "tolerated")), SHOWN_TOLERATED
-        )
-    section.left_to_gates("Wrong ({}; no gate decided)", list(_ended(evaluation, "wrong")))
-    if not quiet or any(report.failed for report in inconclusive):
+        tolerated = list(_ended(evaluation, "tolerated"))
+        section.left_to_gates("Tolerated ({}; gates decide)", tolerated, SHOWN_CASES)
+    if verbosity or reporter.config.option.tbstyle == "no":
+        section.left_to_gates("Wrong ({}; no gate decided)", list(_ended(evaluation, "wrong")), SHOWN_CASES)
+    if verbosity >= 0 or any(report.failed for report in inconclusive):
         section.inconclusive(inconclusive)
-    section.gates(gates)
+    if verbosity > 0:
+        section.gates("Gates", gates)
+    elif not verbosity:
+        section.unjudged(unjudged_gates(evaluation), is_brief=evaluation.verdict == "passed")
     for note in evaluation.notes:
-        reporter.write_line(visible(note))
+        reporter.write_line(visible(note.replace(f"{Path.cwd()}/", "")))
     if reports:
         reporter.write_line(reports)
     for problem in problems:
@@ -110,16 +137,59 @@ class _Section:
     def __init__(self, reporter: pytest.TerminalReporter) -> None:
         self._reporter = reporter
         self._width: int = reporter.config.get_terminal_writer().fullwidth
-        self._verbose = reporter.config.get_verbosity() > 0
+        self._verbose = reporter.config.get_verbosity() > 1
 
     def brief(self, tables: Sequence[Table]) -> None:
         parts = [visible(table.brief) for table in tables if table.brief]
         if parts:
             self._reporter.write_line("; ".join(parts))
 
+    def suites(self, evaluation: Evaluation) -> None:
+        """A line for each suite: names are shortened, and columns left out, until it fits.
+
+        Tokens and costs that have no room stand in a line below.
+        """
+        lines = suite_lines(evaluation)
+        rows = [COLUMNS, *(tuple(map(visible, line.cells)) for line in lines)]
+        widths = {name: max(len(row[column]) for row in rows) for column, name in enumerate(COLUMNS)}
+        widths[TIMES] = max(len(row[-1].partition(", ")[0]) for row in rows)
+        for count in range(len(LEFT_OUT_FIRST) + 1):
+            widths = {name: width for name, width in widths.items() if name not in LEFT_OUT_FIRST[:count]}
+            over = sum(widths.values()) + len(widths) - self._width
+            if widths["suite"] - over >= SHORTEST_NAME:
+                break
+        widths["suite"] = max(SHORTEST_NAME, widths["suite"] - max(0, over))
+        ratings: list[Rating] = ["", *(line.rating for line in lines)]
+        for number, (row, rating) in enumerate(zip(rows if lines else (), ratings, strict=False)):
+            cells = dict(zip(COLUMNS, row, strict=True))
+            times, _, further = cells[TIMES].partition(", ")
+            shown = {name: f"{_clipped(cells[name], width):<{width}}" for name, width in widths.items()}
+            shown["cases"] = f"{cells['cases']:>{widths['cases']}}"
+            start = " ".join(text for name, text in shown.items() if name not in ("", TIMES))
+            room = self._width - len(start) - 4
+            if TIMES in widths:
+                start += f" {times if len(cells[TIMES]) > room else cells[TIMES]}"
+            self._reporter.write(shown[""], **MARKUP[rating])
+            self._reporter.write_line(f" {start}".rstrip(), bold=not number)
+            if further and (len(cells[TIMES]) > room or TIMES not in widths):
+                self._reporter.write_line(f"{'':<{3 + widths.get('kind', -1)}}{further}")
+
+    def unjudged(self, gates: Sequence[tuple[str, str, Sequence[GateResult]]], *, is_brief: bool) -> None:
+        """A line for each suite with gates that judge nothing, or one for all."""
+        if is_brief and gates:
+            count = counted(sum(len(found) for *_, found in gates), "gate")
+            self._reporter.write("NOT SET ", yellow=True)
+            self._reporter.write_line(f"{count} of {counted(len(gates), 'suite')} (-v says why)")
+            return
+        for word, suite, found in gates:
+            reasons = {gate.message.partition(": ")[2] for gate in found}
+            reason = f" ({reasons.pop()})" if len(reasons) == 1 else ""
+            line = visible(f"{suite}: {names([gate.name for gate in found])}{reason}")
+            self._reporter.write(f"{word} ", yellow=True)
+            room = self._width - len(word) - 2
+            self._reporter.write_line(line if len(line) <= room else f"{line[: room - 1]}…")
+
     def tables(self, tables: Iterable[Table]) -> None:
-        # The first write_line of a section begins with one, which would tear a table's heading apart.
-        self._reporter.ensure_newline()
         for table in tables:
             self._table(table)
 
@@ -165,7 +235,7 @@ class _Section:
             for table in attachments if self._verbose else ():
                 self._table(table, indent="    ")
         if len(shown) < len(cases):
-            self._reporter.write_line(f"  … and {len(cases) - len(shown)} more (-v lists all)")
+            self._reporter.write_line(f"  … and {len(cases) - len(shown)} more (-vv lists all)")
 
     def inconclusive(self, reports: Sequence[pytest.TestReport]) -> None:
         if not reports:
@@ -177,17 +247,20 @@ class _Section:
                 self._reporter.write_line(f"    {visible(line)}".rstrip())
         if len(reports) > SHOWN_INCONCLUSIVE and not self._verbose:
             left = len(reports) - SHOWN_INCONCLUSIVE
-            self._reporter.write_line(f"  … and {left} more (-v lists all)")
+            self._reporter.write_line(f"  … and {left} more (-vv lists all)")
 
-    def gates(self, gates: Sequence[GateResult]) -> None:
+    def gates(self, title: str, gates: Sequence[GateResult]) -> None:
         if gates:
-            self._reporter.write_line("Gates", bold=True)
+            self._reporter.write_line(title, bold=True)
         for gate in gates:
             self._reporter.write("  ")
             self._reporter.write(_words(gate.verdict).upper(), **_markup(gate.verdict))
             self._reporter.write_line(f" {visible(gate_nodeid(gate))}")
-            for line in self._wrapped(gate.message):
-                self._reporter.write_line(f"    {line}")
+            figures = figures_of(gate) if gate.verdict == "failed" else ""
+            cases = f"cases: {names(gate.cases)}" if gate.cases else ""
+            for text in filter(None, (figures, gate.message, cases)):
+                for line in self._wrapped(text):
+                    self._reporter.write_line(f"    {line}")
 
     def _wrapped(self, message: str) -> Iterator[str]:
         room = max(20, self._width - 5)

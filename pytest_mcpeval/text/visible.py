@@ -15,7 +15,20 @@ _UNSEEN = (
 )
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _INVISIBLE_RUN = re.compile(f"[{_UNSEEN}]+")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&@:])")
+# What means something in GitHub's Markdown, where it does. Underscores within a word do not.
+_MARKDOWN = re.compile(
+    r"[`*\[|~]"
+    r"|\\(?=[!-/:-@\[-`{-~]|$)"
+    r"|(?<![A-Za-z0-9_])_(?=_*\S)|_(?![A-Za-z0-9_])"
+    r"|(?<=[A-Za-z0-9])_(?=_+(?![A-Za-z0-9_]))|(?<=_)_(?=_*(?![A-Za-z0-9_]))"
+    r"|<(?=[A-Za-z/!?])"
+    r"|&(?=\#?\w+;)"
+    r"|:(?=//)|(?<!:):(?=[\w+-]+:)"
+    r"|(?<![\w])@(?=\w)|@(?=[\w-]+\.\w)"
+    r"|(?<=www)\."
+    r"|\$(?=.*\$)|(?<=\$)\$"
+)
+_MARKDOWN_START = re.compile(r"(?:\#{1,6}(?= |$)|>|[+-](?= |$)|-{2,}(?=$)|={2,}(?=$)|\d{1,9}(?=[.)](?: |$)))")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -65,8 +78,13 @@ def _spelled(match: re.Match[str]) -> str:
 
 
 def escaped_markdown(text: str) -> str:
-    """Return the text as literal Markdown on one line."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(visible(text).split()))
+    """Return the text as literal Markdown on one line, escaped only where it means something else."""
+    escaped = _MARKDOWN.sub(r"\\\g<0>", " ".join(visible(text).split()))
+    if found := _MARKDOWN_START.match(escaped):
+        # Of a numbered item, what follows the number.
+        place = found.end() if found[0].isdigit() else 0
+        escaped = f"{escaped[:place]}\\{escaped[place:]}"
+    return escaped
 
 
 def clipped(text: str, limit: int) -> str:

@@ -48,7 +48,7 @@ def test_a_filtered_run_evaluates_no_gate(project: Project, mode: Mode, chosen: 
     assert run.gates() == {"gated::pass_rate": "not_evaluated"}
     assert run.report()["verdict"] == "not_evaluated"
     assert message(run) == "not evaluated: 1 of 3 cases selected"
-    assert run.line_with("NOT EVALUATED datasets/gated.yaml::gates::pass_rate")
+    assert run.line_with("NOT EVALUATED datasets/gated.yaml: pass_rate (1 of 3 cases selected)")
     assert "1 passed, 1 skipped" in run.last_line
     (skipped,) = run.junit()["pass_rate"].findall("skipped")
     assert skipped.attrib["message"] == "not evaluated: 1 of 3 cases selected"
@@ -197,7 +197,7 @@ def test_control_c_in_the_middle_of_a_call(tmp_path: Path, mode: Mode) -> None:
     assert run.status == 2
     assert run.gates() == {"2::pass_rate": "not_evaluated"}
     assert run.report()["verdict"] == "not_evaluated"
-    assert run.line_with("NOT EVALUATED datasets/2.yaml::gates::pass_rate")
+    assert run.line_with("NOT EVALUATED datasets/2.yaml: pass_rate (stopped after 0 of 2 cases)")
     assert message(run) == "not evaluated: stopped after 0 of 2 cases"
     assert "INTERNALERROR" not in run.out + run.err
 

@@ -85,7 +85,7 @@ def run_in(tmp_path_factory: pytest.TempPathFactory) -> RunIn:
             project = write_project(path)
             # What is written does not depend on the order of sets either.
             seed = str(list(MODES).index(mode))
-            done[mode] = project.run(".", *MODES[mode], *REPORTS, "-ra", PYTHONHASHSEED=seed)
+            done[mode] = project.run(".", "-v", *MODES[mode], *REPORTS, "-ra", PYTHONHASHSEED=seed)
         return done[mode]
 
     return run

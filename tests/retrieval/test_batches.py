@@ -200,7 +200,7 @@ def test_a_killed_worker_loses_its_query_or_batch_and_the_gates_name_it(
     batched = GoldenProject.within(project, "batched", batch=2).held_to(blessed)
     for made in (single, batched):
         made.ranking({5: "die"})
-    run = project.run("datasets", "-n2", "--mcpeval-report", "report", columns=120)
+    run = project.run("datasets", "-v", "-n2", "--mcpeval-report", "report", columns=120)
     assert run.status == 1
     lost = gates(run, golden_in("single"))["recall_at_5"]
     assert lost["verdict"] == "failed"

@@ -85,7 +85,7 @@ class TestTolerance:
         assert gate.limit == pytest.approx(0.95)
         assert gate.message == (
             "recall_at_5 0.9362, 0.06383 below the baseline's 1; tolerance 0.05 = 2.35 of 47 queries; "
-            "lost 3: q0, q1, q2; won 0; tied 44: q3, q4, q5 and 41 more"
+            "lost 3: q0, q1, q2; won 0; tied 44"
         )
 
     def test_a_fall_within_it_passes(self) -> None:
@@ -146,7 +146,7 @@ class TestSignFlip:
         assert gate.message == (
             "recall_at_5 0.9833, 0.01667 below the baseline's 1; a fall this large happens by chance in 3.1 "
             "of 100 runs, and fails below 4 of 100 (paired sign-flip test, exact; 5 queries differ); "
-            "lost 5: q0, q1, q2, q3, q4; won 0; tied 295: q5, q6, q7 and 292 more"
+            "lost 5: q0, q1, q2, q3, q4; won 0; tied 295"
         )
 
     def test_losses_that_may_be_chance_pass(self) -> None:
@@ -187,7 +187,7 @@ class TestMaxLost:
         assert gate.verdict == "failed"
         assert (gate.value, gate.limit) == (2.0, 1.0)
         assert gate.message == (
-            "by recall_at_5, at most 1 may be lost; lost 2: q0, q1; won 2: q2, q3; tied 2: q4, q5"
+            "by recall_at_5, at most 1 may be lost; lost 2: q0, q1; won 2: q2, q3; tied 2"
         )
 
     def test_so_many_pass(self) -> None:

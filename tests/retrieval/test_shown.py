@@ -77,7 +77,7 @@ def test_odd_answers_are_counted_though_their_queries_hit(tmp_path: Path) -> Non
             3: [tool("four"), *rank(3, None), tool("one")],
         }
     )
-    run = made.run("--mcpeval-report", "report")
+    run = made.run("-v", "--mcpeval-report", "report")
     assert run.status == 0, run.out
     assert run.report()["suites"][GOLDEN]["metrics"]["problems"] == {
         "nothing returned": 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,7 @@ from pytest_mcpeval.browser.pool_driver import make_driver
 from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.headline import Headline, change_in_words, pass_rate
 from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import TEARDOWN_FAILED, Sample
 from pytest_mcpeval.core.suite import Place, Suite
@@ -149,6 +151,23 @@ class AgentKind(AgentDeclaration, Kind[AgentCase]):
             message = f"{folder.score} is the score of a case: expected that of a whole run"
             raise DataFileError([Problem(suite.path, 0, message)])
         return transitions(samples, old.cases)
+
+    def headlines(
+        self,
+        suite: Suite[Any] | None,
+        samples: Sequence[Sample],
+        metrics: Mapping[str, Any],
+        compared: Mapping[str, Any],
+    ) -> list[Headline]:
+        """The share of cases that passed, and how many assertions changed since an earlier run."""
+        found = pass_rate(samples)
+        if not found or not compared:
+            return found
+        counts = compared["counts"]
+        better = counts["newly_passing"]
+        worse = counts["newly_failing"] + counts["turned_out_failing"] + counts["newly_inconclusive"]
+        share = (better - worse) / max(sum(counts.values()), 1)
+        return [replace(found[0], change=share, change_text=change_in_words(better, worse))]
 
     def check_baseline(self, suite: Agent) -> None:
         """The score of the earlier run."""

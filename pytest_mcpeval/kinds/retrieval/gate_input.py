@@ -66,10 +66,6 @@ class GateSettings:
         return (baseline.tolerance if baseline is not None else None) or self.default_tolerance
 
 
-NAMED_TIES = 3
-"""A message names this many ties, since most queries are tied, and counts them all."""
-
-
 @dataclass(frozen=True)
 class Comparison:
     """The change of every query's value of one metric since the baseline.
@@ -113,8 +109,8 @@ class Comparison:
         return falls_test(self.values.values())
 
     def words(self) -> str:
-        """Lost, won and tied queries for a message: their number and names."""
-        parts = [_named("lost", self.lost), _named("won", self.won), _named("tied", self.tied, NAMED_TIES)]
+        """Lost, won and tied queries, counted for a message; those that are tied are not named."""
+        parts = [_named("lost", self.lost), _named("won", self.won), f"tied {len(self.tied)}"]
         if self.new:
             parts.append(_named("not in the baseline", self.new))
         return "; ".join(parts)

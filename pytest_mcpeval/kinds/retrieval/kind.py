@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pytest_mcpeval.core.baseline import bless_command, differing_digests, mismatch_words
 from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.headline import Headline
 from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.core.suite import Suite
@@ -171,6 +172,16 @@ class RetrievalKind(RetrievalDeclaration, Kind[GoldenQuery]):
     def tables(self, samples: Mapping[str, Sequence[Sample]]) -> list[Table]:
         """The metrics of each suite and of its slices."""
         return tables.tables({key: self.measure_over_runs(found) for key, found in samples.items()})
+
+    def headlines(
+        self,
+        suite: Suite[Any] | None,
+        samples: Sequence[Sample],
+        metrics: Mapping[str, Any],
+        compared: Mapping[str, Any],
+    ) -> list[Headline]:
+        """Recall@5, or what is measured in its place."""
+        return tables.headlines(samples, metrics, compared)
 
 
 def _retrieval(suite: Retrieval) -> RetrievalSuite:

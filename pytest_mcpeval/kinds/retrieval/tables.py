@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_mcpeval.core.headline import Headline, signed, spent_on
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.core.tables import Row, Table, short_titles
 from pytest_mcpeval.kinds.retrieval.definitions import flat
@@ -19,6 +20,7 @@ COLUMNS = {
     "ndcg_at_10": "nDCG",
     "map": "MAP",
 }
+HEADLINES = {"mrr": "MRR", "ndcg_at_10": "nDCG@10", "map": "MAP"}
 SHOWN_SERVERS = 15
 NOT_FOUND = "–"
 """Shown for no rank, and for the missing value of a metric that needs more results than the depth."""
@@ -99,6 +101,29 @@ def _brief(title: str, metrics: Mapping[str, Any]) -> str:
     missing = len(metrics["missing"])
     lacking = f" ({missing} missing, counted as 0)" if missing else ""
     return f"{title}: {figures} over {metrics['queries']} queries{lacking}"
+
+
+def headlines(
+    samples: Sequence[Sample], metrics: Mapping[str, Any], compared: Mapping[str, Any]
+) -> list[Headline]:
+    """Recall@5, or the first of the other metrics that there is."""
+    values = flat(metrics)
+    name = next((one for one in ("recall_at_5", *COLUMNS) if one in values), None)
+    if name is None or not metrics["queries"]:
+        return []
+    spread = flat(metrics["standard_deviation"]).get(name) if "runs" in metrics else None
+    change = compared.get("metrics", {}).get(name)
+    headline = Headline(
+        name=HEADLINES.get(name, name).replace("_at_", "@"),
+        text=f"{values[name]:.3f}" + ("" if spread is None else f" ± {spread:.3f}"),
+        value=values[name],
+        beside=f"{len(metrics['missing'])} missing" if metrics["missing"] else "",
+        baseline=None if change is None else values[name] - change,
+        change=change,
+        change_text="" if change is None else signed(change),
+        spent=spent_on(samples),
+    )
+    return [headline]
 
 
 def ranked_list(sample: Sample) -> list[Table]:

@@ -10,6 +10,7 @@ from pytest_mcpeval.core.baseline import bless_command, differing_digests
 from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.charts import Chart
 from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.headline import Headline
 from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.core.suite import Suite
@@ -256,6 +257,17 @@ class SecurityKind(SecurityDeclaration, Kind[Any]):
     def charts(self, samples: Mapping[str, Sequence[Sample]]) -> list[Chart]:
         """Counts, rates and curves of each detector."""
         return charts.charts({key: self.measure(found) for key, found in samples.items()})
+
+    def headlines(
+        self,
+        suite: Suite[Any] | None,
+        samples: Sequence[Sample],
+        metrics: Mapping[str, Any],
+        compared: Mapping[str, Any],
+    ) -> list[Headline]:
+        """Recall beside the false-positive rate of each detector, or how many tools it flagged."""
+        judged = suite.settings.gates.split if isinstance(suite, SecuritySuite) else None
+        return tables.headlines(samples, metrics, compared, judged)
 
 
 def _corpus(suite: Security) -> SecuritySuite:

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytest_mcpeval.core.headline import Headline, change_in_words, spent_on
+from pytest_mcpeval.core.headline import percent as percent_over_runs
+from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.core.tables import Row, Table, short_titles
 from pytest_mcpeval.kinds.security.gates import percent
 
@@ -140,6 +143,53 @@ def _brief(title: str, found: Mapping[str, Any]) -> str:
         answered = round(sum(found[name] for name in ("tp", "fp", "tn", "fn")))
         rates += f"; rates are of the {answered} of {found['entries']} entries with a verdict"
     return f"{title}, {found['detector']}: {rates}"
+
+
+def headlines(
+    samples: Sequence[Sample], metrics: Mapping[str, Any], compared: Mapping[str, Any], judged: str | None
+) -> list[Headline]:
+    """Recall beside the false-positive rate of each detector; how many scanned tools it flagged.
+
+    ``judged`` is the split that gates look at, and None for all entries.
+    """
+    changes = compared.get("detectors", {})
+    found = [_headline(one, metrics, changes.get(one["detector"]), judged) for one in metrics["per_detector"]]
+    found += [
+        Headline("flagged", f"{len(one['flagged'])} of {one['tools']} tools", subject=one["server"])
+        for one in metrics.get("scanned", ())
+    ]
+    by_detector = {
+        one.subject: [sample for sample in samples if sample.measured.get("detector") == one.subject]
+        for one in found
+    }
+    return [replace(one, spent=spent_on(by_detector[one.subject])) for one in found]
+
+
+def _headline(
+    found: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    changes: Mapping[str, Any] | None,
+    judged: str | None,
+) -> Headline:
+    group = found["slices"]["split"].get(judged, found)
+    # Of a split, how far it varied is not measured.
+    known = metrics["standard_deviation"] if "runs" in metrics and group is found else {}
+    spread = known.get(found["detector"], {})
+    name, key = ("FPR", "fpr") if group["recall"] is None else ("recall", "recall")
+    value, fpr = group[key], group["fpr"] if key == "recall" else None
+    headline = Headline(
+        name=name,
+        text="–" if value is None else percent_over_runs(value, spread.get(key)),
+        value=value,
+        subject=found["detector"],
+        beside="" if fpr is None else f"FPR {percent_over_runs(fpr, spread.get('fpr'))}",
+    )
+    if changes is None:
+        return headline
+    worse = len(changes["newly_missed"]) + len(changes["new_false_alarms"])
+    better = len(changes["newly_found"]) + len(changes["gone_false_alarms"])
+    share = (better - worse) / max(group["entries"], 1)
+    return replace(headline, change=share, change_text=change_in_words(better, worse))
 
 
 def comparison_tables(compared: Mapping[str, Mapping[str, Any]]) -> list[Table]:

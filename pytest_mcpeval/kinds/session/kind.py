@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pytest_mcpeval.core.case import Case
 from pytest_mcpeval.core.errors import TargetError
 from pytest_mcpeval.core.gate import GateResult
+from pytest_mcpeval.core.headline import Headline, pass_rate
 from pytest_mcpeval.core.kind import Kind
 from pytest_mcpeval.core.sample import Sample
 from pytest_mcpeval.core.suite import Place, Suite
 from pytest_mcpeval.kinds.session import baseline as baselines
 from pytest_mcpeval.kinds.session import explain, gates, metrics, sampling, tables
+from pytest_mcpeval.kinds.session.critic.findings import SEVERITIES
 from pytest_mcpeval.kinds.session.critic.parsing import may_be_finding
 from pytest_mcpeval.kinds.session.declaration import SessionDeclaration
 from pytest_mcpeval.kinds.session.finalize import finalize
@@ -126,6 +128,18 @@ class SessionKind(SessionDeclaration, Kind[SessionSpec]):
             reason = execution.outcome.error
             raise TargetError(reason, cause=f"{suite.key}: {reason}")
         return sampling.scenario_sample(session, case, answers, run.entries())
+
+    def headlines(
+        self,
+        suite: Suite[Any] | None,
+        samples: Sequence[Sample],
+        metrics: Mapping[str, Any],
+        compared: Mapping[str, Any],
+    ) -> list[Headline]:
+        """The share of scenarios that passed, beside the findings that weigh most."""
+        counts = metrics.get("findings") or {}
+        grave = [f"{counts[name]} {name}" for name in SEVERITIES[:2] if counts.get(name)]
+        return pass_rate(samples, beside=", ".join(grave))
 
     def explain(self, suite: Session, case: SessionCase, sample: Sample) -> str:
         """The calls of a scenario that did not pass."""
