@@ -177,7 +177,7 @@ class Project:
     def environ(self, columns: int = 80, **more: str) -> dict[str, str]:
         """This process's environment, without what the outer pytest put there."""
         # Without bytecode, each run would compile the whole plugin again.
-        ours = ("PYTEST_", "PYTHONDONTWRITEBYTECODE")
+        ours = ("PYTEST_", "PYTHONDONTWRITEBYTECODE", "GITHUB_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         return {**kept, "COLUMNS": str(columns), "PYTHONUTF8": "1", **more}
 

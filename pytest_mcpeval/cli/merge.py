@@ -107,11 +107,16 @@ def _judged(
     shards: Sequence[Shard],
     options: argparse.Namespace,
 ) -> int:
+    from pytest_mcpeval.reports import github
+
     runtime = found.runtime
     runtime.settings = replace(runtime.settings, bless=options.bless, shard=False)
     evaluation = runtime.evaluate(store, state, is_merged=True)
     writer = _write_reports(evaluation.redacted(), store, shards, found, options)
     _print(evaluation, store, shards)
+    if runtime.settings.github:
+        for line in github.annotation_lines(evaluation.redacted(), runtime.rootdir):
+            print(line)
     for problem in writer.problems:
         print(f"{options.prog}: {problem}", file=sys.stderr)
     lacks_verdict = evaluation.is_partial and runtime.settings.fails_without_verdict
@@ -294,9 +299,11 @@ def _write_reports(
 ) -> ReportWriter:
     """Write what was asked for."""
     from pytest_mcpeval.core.declaration import CommandLine
+    from pytest_mcpeval.reports import github
     from pytest_mcpeval.reports.files import ReportWriter
 
-    writer, here = ReportWriter(Path.cwd()), Path.cwd()
+    here, is_shown = Path.cwd(), found.runtime.settings.github
+    writer = ReportWriter(here, github.step_summary() if is_shown else None)
     command_line = CommandLine(found.runtime.rootdir, here, vars(options).get)
     for kind in found.runtime.kinds.declarations.values():
         for file in kind.report_files(kind.options(command_line)):

@@ -113,6 +113,12 @@ def add_options(parser: pytest.Parser, options: Iterable[Option]) -> None:
         "string",
         default="",
     )
+    parser.addini(
+        "mcpeval_github",
+        "on GitHub Actions, annotate files and append report.md to the summary of the step",
+        "bool",
+        default=True,
+    )
 
 
 def is_enabled(config: pytest.Config, options: Iterable[Option]) -> bool:

@@ -44,7 +44,7 @@ class Settings:
     suite's own; ``options`` maps kinds to what the command line says to them. A ``shard`` is a part of a run;
     ``measuring_options`` are those of its command line that all parts must have. ``inconclusive`` says what a
     case without the evidence for a verdict does to the run, ``not_evaluated`` what it does that the run has
-    none.
+    none. ``github`` allows what GitHub Actions shows of a run.
     """
 
     rootdir: Path
@@ -65,6 +65,7 @@ class Settings:
     cache_directory: Path | None = None
     inconclusive: Inconclusive = "skip"
     not_evaluated: NotEvaluated = "warn"
+    github: bool = True
 
     @property
     def fails_without_verdict(self) -> bool:
@@ -102,6 +103,7 @@ def settings_from(config: pytest.Config, shapes: Sequence[KindDeclaration]) -> S
         cache_directory=_cache_directory(config),
         inconclusive="fail" if _fails(config, "mcpeval_inconclusive", "skip") else "skip",
         not_evaluated="fail" if _fails(config, "mcpeval_not_evaluated", "warn") else "warn",
+        github=config.getini("mcpeval_github"),
     )
 
 

@@ -61,7 +61,7 @@ def _passed(samples: Sequence[Sample]) -> float:
 
 def percent(share: float, deviation: float | None = None) -> str:
     """A share for people: ``66.7 %``, or ``66.7 ± 1.2 %`` over runs."""
-    spread = "" if deviation is None else f" ± {100 * deviation:.1f}"
+    spread = "" if deviation is None else f" ± {100 * deviation:.1f}".removesuffix(".0")
     return f"{100 * share:.1f}".removesuffix(".0") + f"{spread} %"
 
 

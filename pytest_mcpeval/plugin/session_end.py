@@ -26,7 +26,7 @@ from pytest_mcpeval.plugin.left_out import look_alikes, where_data_files_are
 from pytest_mcpeval.plugin.progress import Progress
 from pytest_mcpeval.plugin.repeated_errors import RepeatedErrors
 from pytest_mcpeval.plugin.runtime import Runtime
-from pytest_mcpeval.reports import shard
+from pytest_mcpeval.reports import github, shard
 from pytest_mcpeval.reports.failure import FailureText
 from pytest_mcpeval.reports.files import ReportWriter
 from pytest_mcpeval.reports.redacted import redact
@@ -55,7 +55,8 @@ class Reporter:
         self._ids_of_workers: Sequence[str] = ()
         self.is_logging_gates = False
         self._repeated_errors = RepeatedErrors()
-        self.writer = ReportWriter(config.invocation_params.dir)
+        step_summary = github.step_summary() if runtime.settings.github else None
+        self.writer = ReportWriter(config.invocation_params.dir, step_summary)
         self._left_to_gates: dict[str, tuple[pytest.TestReport, Sequence[Sample]]] = {}
         self._others_failed: set[str] = set()
         self._state = SessionState()

@@ -14,7 +14,7 @@ from pytest_mcpeval.plugin.item_reports import LABEL_ATTRIBUTE, OUTCOME_ATTRIBUT
 from pytest_mcpeval.plugin.items import CaseItem
 from pytest_mcpeval.plugin.repeated_errors import NOT_ASKED
 from pytest_mcpeval.plugin.session_end import Reporter
-from pytest_mcpeval.reports import terminal
+from pytest_mcpeval.reports import github, terminal
 from pytest_mcpeval.text.visible import visible
 
 NOT_EVALUATED_HINT = "exit status 1 by the ini key mcpeval_not_evaluated"
@@ -93,6 +93,10 @@ class TerminalOutput:
         writer = self._reporter.writer
         reports = writer.line(self._runtime.settings.report_directory)
         terminal.print_summary(terminalreporter, evaluation, reports, writer.problems)
+        if self._runtime.settings.github:
+            for line in github.annotation_lines(evaluation, self._runtime.rootdir):
+                terminalreporter.ensure_newline()
+                terminalreporter.write_line(line)
 
 
 class VerdictLine:

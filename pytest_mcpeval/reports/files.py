@@ -14,7 +14,7 @@ from pytest_mcpeval.core.declaration import KindDeclaration
 from pytest_mcpeval.core.error_gates import raised_where
 from pytest_mcpeval.core.evaluation import Evaluation
 from pytest_mcpeval.core.judging_input import SuiteRun
-from pytest_mcpeval.reports import history, html_report, json_report, markdown, shard
+from pytest_mcpeval.reports import github, history, html_report, json_report, markdown, shard
 from pytest_mcpeval.text.redact import redactor
 from pytest_mcpeval.text.visible import visible
 
@@ -26,10 +26,12 @@ OURS = ("report.json", "report.md", "report.html", shard.SHARD_FILE)
 class ReportWriter:
     """Writes files one by one: what a disk refuses must not cost the others.
 
-    ``problems`` are sentences on what was not written, with paths relative to ``here``.
+    ``problems`` are sentences on what was not written, with paths relative to ``here``. ``step_summary`` is
+    the file to which ``report.md`` is appended, on GitHub.
     """
 
     here: Path
+    step_summary: Path | None = None
     written: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -61,6 +63,13 @@ class ReportWriter:
         except Exception as error:
             self.problems.append(visible(f"the hook {HOOK} raised {raised_where(error)}"))
             further = {}
+        if self.step_summary is not None:
+            try:
+                summary = redactor.text(markdown.text(evaluation, started, seconds))
+                github.append_summary(self.step_summary, summary)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                self.problems.append(visible(f"cannot append to GITHUB_STEP_SUMMARY: {reason}"))
         if directory is not None:
             path = directory / "report.json"
             report = redactor.file(path, json_report.text(evaluation, started, seconds, points))

@@ -38,7 +38,8 @@ def suite_lines(evaluation: Evaluation) -> list[SuiteLine]:
 
 def _lines(suite: SuiteResult, name: str) -> Iterator[SuiteLine]:
     rating, complete = rating_of(suite), suite.complete
-    cases = str(complete.expected) if complete.whole else f"{complete.measured}/{complete.expected}"
+    found, wanted = complete.measured, complete.expected
+    cases = str(wanted) if found == wanted else f"{found}/{wanted}"
     start = (MARKS[rating], suite.selection.kind, name, cases)
     headlines = suite.headlines
     if len(headlines) == 1:

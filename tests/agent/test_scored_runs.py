@@ -94,7 +94,8 @@ def test_each_outcome_is_shown_as_what_it_is(scored: ScoredTwice, mode: str) -> 
     assert "start the agent" in run.out
     assert run.line_with(f"agents: scored as captured in {scored.folders[mode]}")
     section = run.section()
-    assert section[1].split() == ["people", "1", "1", "1", "1", "25.0", "%"]
+    (line,) = (line.split() for line in section if line.startswith("✗"))
+    assert line[:8] == ["✗", "agent", "agent.yaml", "4", "pass", "rate", "25", "%"]
     assert any("Inconclusive (1; evidence is missing)" in line for line in section)
     assert any("missing: trace/observability/routing_decisions.jsonl" in line for line in section)
     assert any(re.match(r" +1\. declare a source of routing_decisions", line) for line in section)
@@ -254,7 +255,9 @@ def test_transitions_since_a_baseline_run(tmp_path: Path) -> None:
     ]
     assert run.gates() == {"agent::newly_failing": "failed"}
     assert "at most 0 may newly fail; newly failing: a must_call find" in " ".join(run.out.split())
-    assert any(line.startswith("Since the baseline run") for line in run.section())
+    # Two assertions got better, three worse: the suite says so in its line, and so does the last one.
+    assert any("+1 −3" in line for line in run.section()), run.out
+    assert "worst change agent.yaml +1 −3" in run.lines[-2]
     # The one that was inconclusive is none of them.
     made.settings(gates={"newly_failing": 1})
     assert made.score(*base, run_id=new).gates() == {"agent::newly_failing": "passed"}
@@ -535,7 +538,9 @@ def test_cases_that_did_not_come_back_count_as_errors(tmp_path: Path) -> None:
     assert run.status == 1
     assert run.report()["verdict"] == "error"
     assert run.report()["suites"]["agent.yaml"]["metrics"]["cases"]["error"] == 1
-    assert any(re.search(r"people +2 +0 +0 +1 +66\.7 %", line) for line in run.section()), run.out
+    assert any(re.match(r"✗ agent agent.yaml +2/3 pass rate 66\.7 %", line) for line in run.section()), (
+        run.out
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from pytest_mcpeval import plugin
 from pytest_mcpeval.browser.directive import Interaction
 from pytest_mcpeval.cli import COMMANDS
+from pytest_mcpeval.config.options import OPTIONS
 from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.case import CaseMarks, SkipIfEnv, Xfail
 from pytest_mcpeval.kinds.agent import schema as agents
@@ -169,7 +170,9 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize("block", blocks("yaml", "json"), ids=str)
 def test_examples_load(block: CodeBlock, tmp_path: Path) -> None:
     data = yaml.safe_load(block.text)
-    if block.language == "json":
+    if block.page.name == "ci.md":
+        check_workflow(block, data)
+    elif block.language == "json":
         write(tmp_path / ".mcp.json", block.text)
         suite = runtime_at(tmp_path).suite(write(tmp_path / "a.yaml", MINIMAL))
         assert suite is not None
@@ -184,6 +187,14 @@ def test_examples_load(block: CodeBlock, tmp_path: Path) -> None:
         load_session(block, data, tmp_path)
     else:
         load_project_file(block, data, tmp_path)
+
+
+def check_workflow(block: CodeBlock, data: Any) -> None:
+    """Its options are ours; whether GitHub takes it, actionlint said when it was written."""
+    known = {option.name for option in OPTIONS} | {"--mcpeval"}
+    assert set(re.findall(r"--mcpeval[a-z-]*", block.text)) <= known
+    for job in data.get("jobs", {}).values():
+        assert all(("uses" in step) != ("run" in step) for step in job["steps"])
 
 
 def load_scenario(block: CodeBlock, directory: Path) -> None:

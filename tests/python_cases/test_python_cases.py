@@ -303,7 +303,7 @@ def project_at(path: Path) -> Project:
 @pytest.fixture(scope="module", params=MODES)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     project = project_at(tmp_path_factory.mktemp(request.param))
-    done = project.run(*OPTIONS, *MODES[request.param], columns=120)
+    done = project.run("-v", *OPTIONS, *MODES[request.param], columns=120)
     assert done.status == 1, done.out + done.err
     return done
 

@@ -35,7 +35,7 @@ def test_progress_ends_at_a_hundred_percent_and_shows_no_gates(run: Run) -> None
     shown = [int(found) for found in re.findall(r"\[ *(\d+)%\]", run.out)]
     assert max(shown) == 100
     assert shown.count(100) == 1
-    assert not [line for line in run.lines if "gates" in line and "%]" in line]
+    assert not [line for line in run.lines if "::gates::" in line and "%]" in line]
 
 
 def test_gate_verdicts_are_in_report_json(run: Run) -> None:

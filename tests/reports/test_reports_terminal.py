@@ -14,7 +14,6 @@ import pytest
 
 from pytest_mcpeval import Check, Sample
 from pytest_mcpeval.core.sample import samples_from_json, samples_to_json, to_json
-from pytest_mcpeval.text.visible import escaped_markdown as escaped
 from pytest_mcpeval.text.visible import indented, visible
 from tests.support import SERVER, Project, Run, case, failing
 
@@ -333,14 +332,6 @@ def test_a_target_gives_a_runner_no_orders(tmp_path: Path, mode: list[str]) -> N
         assert not obeyed(run.out + run.err)
         assert not {"\x1b", "\u2028"} & {*run.out, *run.err}
     assert not obeyed((tmp_path / "j.xml").read_text())
-
-
-@pytest.mark.parametrize("text", ["<b>", "a|b", "[x](y)", "`c`", "**d**", "# e", "line\nbreak", "\x1b[31m"])
-def test_markdown_is_escaped(text: str) -> None:
-    shown = escaped(text)
-    assert "\n" not in shown
-    assert "\x1b" not in shown
-    assert not re.search(r"(?<!\\)[<>|\[\]`*#]", shown)
 
 
 def test_samples_survive_what_json_cannot_say() -> None:

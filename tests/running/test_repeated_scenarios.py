@@ -70,7 +70,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_pass_rates_are_made_of_the_means(project: Project) -> None:
-    run = project.run("--mcpeval-runs", "2", "--mcpeval-report", "report")
+    run = project.run("-v", "--mcpeval-runs", "2", "--mcpeval-report", "report")
     assert run.status == 0, run.out
     suite = run.report()["suites"][SUITE]
     assert suite["metrics"]["summary"]["passRate"] == 75
@@ -86,6 +86,7 @@ def test_pass_rates_are_made_of_the_means(project: Project) -> None:
     text = " ".join(run.out.split())
     assert "passed 1.50 failed 0.50 pass rate 75.0 % standard deviation over 2 runs ± 35.4 %" in text
     assert f"{SUITE} 2 1 of 2 50.0 %" in text
+    assert "pass rate 75 ± 35.4 %" in text
     assert "1.50 of 2 cases passed (75 %), wanted at least 75 %; not passed: unsteady" in text
 
 

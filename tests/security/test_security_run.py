@@ -198,7 +198,7 @@ def passing(tmp_path_factory: pytest.TempPathFactory, blessed: Mapping[str, Atta
     uncompared = held_to(blessed["plain"], project, "uncompared")
     uncompared.settings(**BASELINE, detectors={"two": uncompared.detector}, gates=UNCOMPARED)
 
-    return project.run("datasets", "-n2", "--mcpeval-report", "report", columns=120)
+    return project.run("datasets", "-v", "-n2", "--mcpeval-report", "report", columns=120)
 
 
 @pytest.fixture(scope="module")
