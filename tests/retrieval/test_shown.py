@@ -56,7 +56,7 @@ def test_ranked_lists_are_shown_where_they_are_looked_for(tmp_path: Path) -> Non
         extras = "".join(extra["content"] for row in rows for extra in row["extras"])
         assert "Ranked list (10 of 10 asked for)" in extras
         assert tool("two" if name == "q1" else "eight") in extras
-    short = made.run()
+    short = made.run("-v")
     assert "MISSED" in short.out
     assert "Ranked list" not in short.out
 
