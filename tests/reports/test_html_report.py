@@ -266,7 +266,10 @@ def test_texts_that_are_too_much_are_cut_and_the_page_says_so(
     assert page.count("x" * 3_000) == 2
     assert "more characters)" in page
     monkeypatch.setattr(cases, "LARGEST_EVIDENCE", 1_000)
-    assert "of those that passed, only the checks are here" in html_report.text(report, tmp_path)
+    page = html_report.text(report, tmp_path)
+    # What failed keeps its evidence longest.
+    assert "Of cases that failed, texts have at most 20,000 characters" in page
+    assert "of those that passed, nothing but their messages is here" in page
 
 
 def test_first_screen_answers_what_and_which(
@@ -510,8 +513,14 @@ def test_links_below_the_verdict_show_which_cases(open_page: Open, tmp_path: Pat
     assert opened.texts("#rows .id") == ["q00001", "q00002"]
     opened.page.go_back()
     opened.has_rows(4)
+    assert not opened.page.locator("#clear").is_visible()
+    assert [field.is_visible() for field in opened.page.locator(".fields select").all()] == [
+        False, False, False, True, True, True,
+    ]  # fmt: skip
     opened.page.locator(".jumps a", has_text="won").click()
+    opened.has_rows(1)
     opened.page.locator("#rows a").click()
+    opened.page.wait_for_selector("#case h1")
     assert opened.texts(".again pre")[0].endswith(" evals/golden.json::q00000-to-q00003")
     opened = open_page(written(tmp_path, report), "#open=evals%2Fgolden.json")
     assert opened.page.locator(".suite-card a").get_attribute("href") == "runs/20261122T2000/report.md"
@@ -562,6 +571,7 @@ def test_ten_thousand_cases(open_page: Open, tmp_path: Path) -> None:
     opened.page.fill("input[type=search]", "number 7777")
     opened.has_rows(1)
     opened.page.locator("#rows a").click()
+    opened.page.wait_for_selector("#case h1")
     assert "evals/golden.json:7780" in opened.texts("#case")[0]
     assert opened.texts(".again pre") == [
         "pytest --mcpeval --mcpeval-retriever=tfidf evals/golden.json::q07777"

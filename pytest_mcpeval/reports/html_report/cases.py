@@ -46,13 +46,13 @@ WORST_FIRST = ("error", "failed", "wrong", "inconclusive", "tolerated", "xfailed
 
 @dataclass(frozen=True)
 class Room:
-    """How many characters of one text are kept, by how its case ended. 0: only the checks are."""
+    """How many characters of one text are kept, by how its case ended: 0 keeps the checks, None nothing."""
 
-    wrong: int
-    tolerated: int
-    passed: int
+    wrong: int | None
+    tolerated: int | None
+    passed: int | None
 
-    def of(self, outcome: str) -> int:
+    def of(self, outcome: str) -> int | None:
         """That of a case that ended so."""
         if outcome in ("error", "failed", "wrong", "inconclusive"):
             return self.wrong
@@ -65,9 +65,11 @@ ROOMS = (
     Room(20_000, 4_000, 400),
     Room(20_000, 400, 100),
     Room(20_000, 400, 0),
-    Room(4_000, 0, 0),
-    Room(400, 0, 0),
-    Room(0, 0, 0),
+    Room(20_000, 0, None),
+    Room(20_000, None, None),
+    Room(4_000, None, None),
+    Room(400, None, None),
+    Room(0, None, None),
 )
 """The first one with which all evidence together is small enough is taken; the last one in any case."""
 
@@ -209,7 +211,9 @@ def _all_evidence(report: Data, pictures: Pictures, room: Room) -> Iterator[dict
             yield _evidence(case, run, pictures, room.of(case["outcome"]))
 
 
-def _evidence(case: Data, run: Data, pictures: Pictures, limit: int) -> dict[str, Any]:
+def _evidence(case: Data, run: Data, pictures: Pictures, limit: int | None) -> dict[str, Any]:
+    if limit is None:
+        return {}
     name = case["id"]
     timed = run.get("timedChecks", {}).get(name, {})
     checks = [

@@ -242,7 +242,7 @@
       cases.message[number] ? make("p", { class: "message" }, cases.message[number]) : "",
       make("h2", {}, "Run it again"),
       make("div", { class: "again" }, make("pre", {}, command(number)), copy),
-      found.checks.length ? checks(found.checks) : "",
+      found.checks?.length ? checks(found.checks) : "",
       ...(found.blocks ?? []).map(block),
       found.blocks ? "" : make("p", { class: "note" }, "The evidence of this case was left out, so that this page can be opened: report.json has it."));
   };

@@ -226,7 +226,9 @@ def main_numbers(suite: Data, gates: Mapping[str, Data]) -> list[Number]:
         value, moved = metric_value(metrics, name), delta.get("metrics", {}).get(name)
         baseline = None if value is None or moved is None else value - moved
         gate = gates.get(name) or gates.get(f"{name}_floor")
-        return [_number(metric_name(name), value, gate, baseline=baseline)]
+        spread = metric_value(metrics.get("standard_deviation", {}), name)
+        words = {} if value is None or spread is None else {"words": f"{share(value)} ± {spread:.2g}"}
+        return [_number(metric_name(name), value, gate, baseline=baseline, **words)]
     if kind == "security":
         found = metrics["per_detector"]
         return [number for one in found for number in _detector_numbers(one, gates, is_only=len(found) == 1)]
@@ -237,7 +239,14 @@ def main_numbers(suite: Data, gates: Mapping[str, Data]) -> list[Number]:
     kept = [case for case in suite["cases"] if case["outcome"] not in ("skipped", "xfailed")]
     passed = sum(case["outcome"] == "passed" for case in kept)
     value = passed / len(kept) if kept else None
-    return [_number("passed", value, gates.get("pass_rate"), words=f"{passed} of {len(kept)}")]
+    return [
+        _number(
+            "passed",
+            value,
+            gates.get("pass_rate"),
+            words=f"{passed} of {len(kept)}" if kept else "not measured",
+        )
+    ]
 
 
 def _detector_numbers(one: Data, gates: Mapping[str, Data], *, is_only: bool) -> Iterator[Number]:
