@@ -118,6 +118,18 @@ def test_the_section_fits_the_terminal(verbose: Run, coloured: Run, wide: tuple[
         assert any("…" in line for line in section) or columns != 80
 
 
+def test_what_is_wrong_comes_first_then_a_line_for_each_suite(wide: tuple[Run, set[str]]) -> None:
+    section = wide[0].section()
+    assert section[0] == "What is wrong"
+    assert section[1] == "  FAILED datasets/gated.yaml::gates::pass_rate"
+    heading = next(i for i, line in enumerate(section) if line.split()[:3] == ["kind", "suite", "cases"])
+    lines = section[heading + 1 : heading + 7]
+    marks = [line[0] for line in lines]
+    assert marks == sorted(marks, key="✗?✓".index)
+    assert any(re.match(r"✓ scenario good +1 pass rate 100 % +1 ✓ +\d", line) for line in lines), lines
+    assert "By tool" not in "\n".join(section)
+
+
 def test_of_many_groups_the_worst_are_shown(verbose: Run) -> None:
     section = verbose.section()
     assert re.search(r"^  tag-bad +0/1 +0\.0 %$", "\n".join(section), re.M)
