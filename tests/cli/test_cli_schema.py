@@ -12,11 +12,11 @@ from jsonschema import Draft202012Validator
 
 from pytest_mcpeval.cli import main
 from pytest_mcpeval.cli.schema import NAMES
-from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.loading import load
 from tests.agent.captured_runs import case as agent_case
 from tests.agent.captured_runs import manifest
+from tests.runtimes import KINDS
 
 ROOT = Path(__file__).parents[2]
 SUITES = sorted(
@@ -173,7 +173,7 @@ def test_what_is_no_golden_set(data: Any, validator: Schemas) -> None:
 
 
 def test_every_file_that_a_kind_describes_can_be_asked_for() -> None:
-    described = {name for kind in Kinds(BUILTIN).values() for name in kind.file_models}
+    described = {name for kind in KINDS.values() for name in kind.file_models}
     assert described <= set(NAMES)
 
 

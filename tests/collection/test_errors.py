@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.collection.conftest import RunPytest
-from tests.collection.runtimes import problems_of, runtime_at
+from tests.runtimes import problems_of, runtime_at
 from tests.support import Project, case
 
 FIRST_CASE = """\

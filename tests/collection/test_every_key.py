@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 import pytest_mcpeval.kinds
 from pytest_mcpeval import DataFileError, FileModel
 from pytest_mcpeval.kinds.agent.schema import Assertions
-from tests.collection.runtimes import runtime_at
+from tests.runtimes import runtime_at
 
 ROOT = Path(__file__).parents[2]
 DATASETS = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "datasets").rglob("*.*ml"))]

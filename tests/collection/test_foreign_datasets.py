@@ -10,7 +10,7 @@ import pytest
 
 from pytest_mcpeval import DataFileError
 from pytest_mcpeval.cli import main
-from tests.collection.runtimes import problems_of, runtime_at
+from tests.runtimes import problems_of, runtime_at
 from tests.support import Project
 
 TOOLS = {

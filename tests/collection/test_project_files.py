@@ -10,7 +10,7 @@ import pytest
 from pytest_mcpeval import Suite
 from pytest_mcpeval.config.path_patterns import matches
 from tests.collection.conftest import RunPytest
-from tests.collection.runtimes import problems_of, runtime_at
+from tests.runtimes import problems_of, runtime_at
 from tests.support import Project, case
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_mcpeval import DataFileError
-from tests.collection.runtimes import runtime_at
+from tests.runtimes import runtime_at
 
 SCALARS = st.one_of(
     st.none(),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.collection.conftest import RunPytest
-from tests.collection.runtimes import problems_of, runtime_at
+from tests.runtimes import problems_of, runtime_at
 from tests.support import Project, case
 
 Collected = Callable[..., list[str]]

@@ -22,7 +22,7 @@ from pytest_mcpeval.kinds.scenario.schema import ScenarioSettings
 from pytest_mcpeval.kinds.security.schema import SecuritySettings
 from pytest_mcpeval.kinds.session.schema import SessionSettings
 from pytest_mcpeval.loading import load
-from tests.collection.runtimes import runtime_at
+from tests.runtimes import runtime_at
 from tests.support import SERVER, Case, Project, Run, case, failing
 
 REPORTS = ("--mcpeval-report=report", "--junitxml=junit.xml", "-p", "no:html")

@@ -14,8 +14,6 @@ from pytest_mcpeval.core.sample import Outcome
 from pytest_mcpeval.core.verdict import overall
 from pytest_mcpeval.kinds.agent.gates import judge_gates as judge_agent
 from pytest_mcpeval.kinds.agent.settings import GatesModel as AgentGates
-from pytest_mcpeval.kinds.registry import Kinds
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.gates import gate_names, judge_gates
 from pytest_mcpeval.kinds.scenario.metrics import percentile
 from pytest_mcpeval.kinds.scenario.schema import GatesModel
@@ -23,6 +21,7 @@ from pytest_mcpeval.kinds.session.critic.findings import Finding, Severity
 from pytest_mcpeval.kinds.session.gates import gate_names as session_gate_names
 from pytest_mcpeval.kinds.session.gates import judge_gates as judge_session
 from pytest_mcpeval.kinds.session.schema import GatesModel as SessionGates
+from tests.runtimes import KINDS
 
 PASSED = GateResult("s", "g", "passed", "fine")
 
@@ -217,7 +216,7 @@ def test_a_limit_that_any_value_meets_is_refused_at_its_line(
     path = tmp_path / "mcpeval.yaml"
     path.write_text(f"# settings\n{entry}\n", encoding="utf-8")
     with pytest.raises(DataFileError) as raised:
-        read_project_file(path, Kinds(BUILTIN))
+        read_project_file(path, KINDS)
     (problem,) = raised.value.problems
     assert problem.line == 2
     assert message in problem.message

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from pytest_mcpeval import Case, Document, Sample, Suite
-from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.repeating import (
     changed,
     combined,
@@ -22,10 +21,8 @@ from pytest_mcpeval.core.repeating import (
     standard_deviations,
 )
 from pytest_mcpeval.core.sample import Outcome, samples_from_json, samples_to_json
-from pytest_mcpeval.kinds.registry import Kinds
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.tables import tables
-from pytest_mcpeval.plugin.runtime import Runtime
+from tests.runtimes import KINDS, runtime_at
 
 
 def sample(outcome: Outcome, message: str = "", milliseconds: float = 1.0, case: str = "c") -> Sample:
@@ -106,9 +103,9 @@ def test_deviations_are_those_of_floats_in_every_run() -> None:
     assert found == {"a": {"x": pytest.approx(stdev([0.5, 1.0]))}, "f1": pytest.approx(stdev([0.2, 0.6]))}
 
 
-@pytest.mark.parametrize("name", list(Kinds(BUILTIN)))
+@pytest.mark.parametrize("name", list(KINDS))
 def test_agents_and_sessions_are_asked_once(tmp_path: Path, name: str) -> None:
-    runtime = Runtime(Settings(tmp_path, runs=3), Kinds(BUILTIN))
+    runtime = runtime_at(tmp_path, runs=3)
     document = Document(tmp_path / "a.yaml", {}, "")
     suite: Suite[Any] = Suite("a.yaml", name, document, (Case("one", 1, (), object),), None)
     assert runtime.prefetch.runs(suite) == (1 if name in ("agent", "session") else 3)

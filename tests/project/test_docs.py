@@ -18,12 +18,10 @@ from pytest_mcpeval import plugin
 from pytest_mcpeval.browser.directive import Interaction
 from pytest_mcpeval.cli import COMMANDS
 from pytest_mcpeval.config.options import OPTIONS
-from pytest_mcpeval.config.settings import Settings
 from pytest_mcpeval.core.case import CaseMarks, SkipIfEnv, Xfail
 from pytest_mcpeval.kinds.agent import schema as agents
 from pytest_mcpeval.kinds.agent import settings as agent_settings
 from pytest_mcpeval.kinds.agent.load import manifest_of
-from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.retrieval import schema as retrieval
 from pytest_mcpeval.kinds.retrieval.corpus import Corpus
 from pytest_mcpeval.kinds.retrieval.retrievers import RetrieverModel, make_retriever
@@ -34,9 +32,9 @@ from pytest_mcpeval.kinds.session import schema as session
 from pytest_mcpeval.kinds.session.execution.settings import AgentModel, PagesModel, StepModel
 from pytest_mcpeval.loading import load
 from pytest_mcpeval.plugin import hooks
-from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.servers.schema import ServerEntry
 from tests.project.documents import PAGES, ROOT, CodeBlock, anchors, blocks, code_words, links
+from tests.runtimes import runtime_at
 
 DOCS = ROOT / "docs"
 SERVERS = {"servers": {name: {"command": "python"} for name in ("docs", "shop")}}
@@ -155,10 +153,6 @@ def test_the_architecture_draws_every_folder() -> None:
 def test_every_page_is_reachable_from_the_readme() -> None:
     linked = {(ROOT / target.partition("#")[0]).resolve() for target in links(ROOT / "README.md")}
     assert set(PAGES) - linked == {ROOT / "README.md"}
-
-
-def runtime_at(directory: Path) -> Runtime:
-    return Runtime(Settings(directory), Kinds(BUILTIN))
 
 
 def write(path: Path, text: str) -> Path:

@@ -12,9 +12,8 @@ import jsonschema
 import pytest
 
 from pytest_mcpeval.cli.file_schemas import project_schema
-from pytest_mcpeval.kinds.registry import Kinds
-from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from tests.retrieval.golden import GoldenProject
+from tests.runtimes import KINDS
 
 BUNDLED = Path(__file__).parents[2] / "datasets" / "retrieval"
 GOLDEN = "datasets/golden_v1.json"
@@ -77,7 +76,7 @@ def test_a_retriever_that_cannot_be_used_is_an_error_of_every_query(tmp_path: Pa
 
 
 def test_schema_of_mcpeval_yaml_knows_retrievers() -> None:
-    validator = jsonschema.Draft202012Validator(project_schema(Kinds(BUILTIN)))
+    validator = jsonschema.Draft202012Validator(project_schema(KINDS))
     good: list[Any] = [
         "bm25",
         {"bm25": {"schema": False, "fields": {"tool": 2}}},

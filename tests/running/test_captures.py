@@ -14,7 +14,7 @@ from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.kinds.scenario.placeholders import capture
 from pytest_mcpeval.plugin.runtime import Runtime
 from pytest_mcpeval.servers import Connections, ServerDefinition
-from tests.collection.runtimes import runtime_at
+from tests.runtimes import runtime_at
 from tests.support import Project
 
 SERVER = '''

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,13 @@ from pytest_mcpeval.kinds.registry import Kinds
 from pytest_mcpeval.kinds.scenario.checks import BUILTIN
 from pytest_mcpeval.plugin.runtime import Runtime
 
+KINDS = Kinds(BUILTIN)
+"""The kinds that the package brings, with its own checks."""
 
-def runtime_at(rootdir: Path) -> Runtime:
+
+def runtime_at(rootdir: Path, **fields: Any) -> Runtime:
     """A runtime with the usual dataset directory and nothing loaded."""
-    settings = Settings(rootdir=rootdir, datasets=(rootdir / "datasets",))
+    settings = Settings(rootdir=rootdir, datasets=(rootdir / "datasets",), **fields)
     return Runtime(settings, Kinds(BUILTIN))
 
 
