@@ -223,6 +223,7 @@ def test_verdict_says_what_got_worse() -> None:
     ("verdict", "moved", "lost", "wanted"),
     [
         ("passed", -0.01, 1, "Passed, though recall@5 fell from 0.59 to 0.58, 1 query lost, 0 won"),
+        ("passed", -0.001, 1, "Passed, though recall@5 fell from 0.581 to 0.58, 1 query lost, 0 won"),
         ("passed", 0.08, 0, "Better: recall@5 rose from 0.50 to 0.58, 0 queries lost, 0 won"),
         ("passed", 0.0, 0, "Passed: nothing changed since the baselines"),
         ("failed", 0.0, 0, "Failed: golden.json: recall@5 is 0.58, wanted at least 0.59"),

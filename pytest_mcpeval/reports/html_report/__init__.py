@@ -26,8 +26,6 @@ SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "page.js")
 SHOWN_GATES = 6
 """On the first screen; the others are folded."""
 
-WORST_FIRST = {"error": 0, "failed": 1, "not_evaluated": 2}
-
 
 def text(report: Mapping[str, Any], directory: Path) -> str:
     """The page of a report, whose screenshots are in ``directory``.
@@ -60,7 +58,7 @@ def text(report: Mapping[str, Any], directory: Path) -> str:
         }
         for number, (key, suite) in enumerate(report["suites"].items())
     ]
-    ordered = sorted(suites, key=lambda suite: WORST_FIRST.get(suite["verdict"], 3))
+    ordered = sorted(suites, key=lambda suite: summary.WEIGHT[suite["verdict"]])
     data: dict[str, Any] = {
         "suites": [{"key": suite["key"], "title": suite["title"], "kind": suite["kind"]} for suite in suites],
         "outcomes": cases.WORST_FIRST,
@@ -68,7 +66,10 @@ def text(report: Mapping[str, Any], directory: Path) -> str:
         "chunk": cases.CHUNK,
         "cases": cases.index(report),
         "main": main_picture([(suite["title"], number) for suite in ordered for number in suite["numbers"]]),
-        "pictures": [pictures_of(report, key, of_suite[key]) for key in report["suites"]],
+        "pictures": [
+            cases.made_visible(pictures_of(report, key, of_suite[key]), cases.NAME_LENGTH)
+            for key in report["suites"]
+        ],
     }
     scripts = {name: _own_file(name) for name in SCRIPTS}
     return rendered(

@@ -239,19 +239,20 @@ def _evidence(case: Data, run: Data, pictures: Pictures, limit: int | None) -> d
             *_outcomes(own.get("outcomes", ())),
             *_rest(case, own),
         ]
-    kept: dict[str, Any] = _shown(found, max(limit, MESSAGE_LENGTH))
+    kept: dict[str, Any] = made_visible(found, max(limit, MESSAGE_LENGTH))
     return kept
 
 
-def _shown(data: Any, limit: int) -> Any:
+def made_visible(data: Any, limit: int) -> Any:
+    """JSON data whose texts are cut at a number of characters, and can be seen: see `visible`."""
     if isinstance(data, str):
         # Most texts are short and plain, and there are many.
         if len(data) <= limit and data.isascii() and data.isprintable():
             return data
         return visible(clipped(data, limit))
     if isinstance(data, dict):
-        return {_shown(key, limit): _shown(value, limit) for key, value in data.items()}
-    return [_shown(value, limit) for value in data] if isinstance(data, list) else data
+        return {made_visible(key, limit): made_visible(value, limit) for key, value in data.items()}
+    return [made_visible(value, limit) for value in data] if isinstance(data, list) else data
 
 
 def _runs(case: Data) -> Iterator[dict[str, Any]]:

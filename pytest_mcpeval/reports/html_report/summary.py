@@ -90,7 +90,10 @@ def _retrieval_changes(metrics: Data, delta: Data) -> Iterator[Change]:
     if value is None or (abs(moved) <= SLACK and not won and not lost):
         return
     verb = "stayed at" if abs(moved) <= SLACK else "fell" if moved < 0 else "rose"
-    ends = f" {share(value)}" if verb == "stayed at" else f" from {share(value - moved)} to {share(value)}"
+    old, new = share(value - moved), share(value)
+    if old == new and verb != "stayed at":
+        old, new = figure(value - moved), figure(value)
+    ends = f" {new}" if verb == "stayed at" else f" from {old} to {new}"
     words = f"{metric_name(name)} {verb}{ends}, {counted(len(lost), 'query', 'queries')} lost, {len(won)} won"
     yield Change(words, moved < -SLACK, won, lost)
 
@@ -123,7 +126,7 @@ def _agent_changes(delta: Data) -> Iterator[Change]:
 
 
 def share(value: float) -> str:
-    """A share for people: two digits, and three where two would say nothing changed."""
+    """A share for people: two digits, and three of a small one."""
     return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.3f}"
 
 
@@ -144,7 +147,7 @@ def headline(report: Data) -> str:
         return f"Passed, though {_listed(worse)}"
     if better:
         return f"Better: {_listed(better)}"
-    has_baseline = any(suite.get("baseline_delta") for suite in report["suites"].values())
+    has_baseline = any(suite["baseline_delta"] for suite in report["suites"].values())
     return "Passed: nothing changed since the baselines" if has_baseline else f"Passed: {report['reason']}"
 
 
@@ -175,7 +178,7 @@ def _gate_words(gate: Data) -> str:
     name, value, limit = metric_name(gate["name"]), gate["value"], gate["limit"]
     if value is None or limit is None:
         return f"{name} {'failed' if gate['verdict'] == 'failed' else 'is in error'}"
-    return f"{name} is {figure(value)}, wanted {gate.get('wanted', '')} {figure(limit)}"
+    return f"{name} is {figure(value)}, wanted {gate['wanted']} {figure(limit)}"
 
 
 def _listed(parts: Sequence[str]) -> str:
@@ -192,26 +195,23 @@ def gates(report: Data) -> list[dict[str, Any]]:
         nodeid = f"{gate['suite']}::gates::{gate['name']}"
         gate = {**gate, **timed.get(nodeid, {})}
         value, baseline, limit = gate["value"], gate["baseline"], gate["limit"]
-        moved = None if value is None or baseline is None else value - baseline
-        good = gate.get("wanted", "at most") == "at least"
+        moved = 0.0 if value is None or baseline is None else value - baseline
+        is_floor = gate["wanted"] == "at least"
+        delta = "–" if value is None or baseline is None else "0"
+        direction = ""
+        if abs(moved) > SLACK:
+            delta = f"{moved:+.3g}".replace("-", "−")
+            direction = "better" if (moved > 0) == is_floor else "worse"
         rows.append(
             {
                 **gate,
-                "order": (WEIGHT[gate["verdict"]], -abs(moved or 0), number),
+                "order": (WEIGHT[gate["verdict"]], -abs(moved), number),
                 "title": names.get(gate["suite"], gate["suite"]),
                 "value": "–" if value is None else figure(value),
                 "baseline": "–" if baseline is None else figure(baseline),
-                "delta": "–"
-                if moved is None
-                else "0"
-                if abs(moved) <= SLACK
-                else f"{moved:+.3g}".replace("-", "−"),
-                "direction": ""
-                if moved is None or abs(moved) <= SLACK
-                else "better"
-                if (moved > 0) == good
-                else "worse",
-                "limit": "–" if limit is None else f"{'≥' if good else '≤'} {figure(limit)}",
+                "delta": delta,
+                "direction": direction,
+                "limit": "–" if limit is None else f"{'≥' if is_floor else '≤'} {figure(limit)}",
             }
         )
     return sorted(rows, key=lambda row: row["order"])
@@ -264,7 +264,7 @@ def _number(name: str, value: float | None, gate: Data | None, **more: Any) -> N
     if gate is None:
         return Number(name, value, **{"words": words, **more})
     has_failed = gate["verdict"] in ("failed", "error")
-    wanted = gate.get("wanted", "at least")
+    wanted = gate["wanted"]
     return Number(
         name, value, limit=gate["limit"], wanted=wanted, has_failed=has_failed, **{"words": words, **more}
     )
