@@ -324,11 +324,15 @@ def test_what_is_searched_cannot_set_its_query_aside(tmp_path: Path, directory: 
     assert "too hard" in given.message
 
 
-def test_a_module_that_skips_cannot_be_used(tmp_path: Path, directory: Path) -> None:
-    skipping = "import pytest\npytest.skip('not here', allow_module_level=True)\n"
-    (tmp_path / "searching.py").write_text(skipping, encoding="utf-8")
-    with pytest.raises(TargetStartError, match="not here"):
+@pytest.mark.parametrize(
+    "leaving", ["pytest.skip('not here', allow_module_level=True)", "raise SystemExit('not here')"]
+)
+def test_a_module_that_skips_or_leaves_cannot_be_used(tmp_path: Path, directory: Path, leaving: str) -> None:
+    (tmp_path / "searching.py").write_text(f"import pytest\n{leaving}\n", encoding="utf-8")
+    # A skip that came through would skip this test, and nobody would see it.
+    with pytest.raises(BaseException, match="not here") as raised:
         python("search", directory).open()
+    assert raised.type is TargetStartError
 
 
 def test_ctrl_c_comes_through() -> None:
