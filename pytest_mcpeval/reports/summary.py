@@ -95,9 +95,11 @@ def spent_text(spent: Spent) -> str:
 
 
 def _times(median: float, p95: float) -> str:
-    if p95 >= 1000:
-        return f"{median / 1000:.1f}/{p95 / 1000:.1f} s"
-    return "/".join(f"{time:.0f}" if time >= 1 else f"{time:.1f}" for time in (median, p95)) + " ms"
+    texts = [
+        f"{time / 1000:.1f} s" if time >= 1000 else f"{time:.{int(time < 1)}f} ms" for time in (median, p95)
+    ]
+    # One unit for both, where it is the same.
+    return "/".join(texts) if texts[0][-2:] != texts[1][-2:] else f"{texts[0].split()[0]}/{texts[1]}"
 
 
 def short_names(suites: Sequence[SuiteResult]) -> dict[str, str]:
