@@ -27,9 +27,11 @@ from pytest_mcpeval import (
     at_least,
 )
 from pytest_mcpeval.core.baseline import (
+    bless_command,
     differing_cases,
     differing_digests,
     digest_of,
+    is_baseline,
     mismatch_words,
     read_baseline,
     write_baseline,
@@ -200,6 +202,8 @@ def test_a_gate_that_fails_decides_on_wrong_cases_too() -> None:
     assert (found.verdict, found.reason) == ("failed", "1 of 1 gate failed")
     assert outcomes(found.suites[0].samples) == "a:passed b:tolerated"
     assert not found.is_partial
+    none = judged(run_of(Recorded(rate=0), a="wrong", b="wrong"))
+    assert (none.verdict, none.reason) == ("passed", "1 gate passed, 2 cases tolerated")
 
 
 def test_a_wrong_case_on_which_no_gate_decides_leaves_the_run_open() -> None:
@@ -680,6 +684,18 @@ def test_a_baseline_is_read_if_it_fits_its_suite(tmp_path: Path) -> None:
     assert write_baseline(path, suite, {"digest": "d", "cases": {"a": {"outcome": "failed"}}}) == []
     found = read_baseline(path, suite, "d")
     assert (found.path, found.outcomes) == (path, {"a": "failed"})
+    # Kinds add values of their own, to the file and to its cases.
+    added = {"digest": "d", "depth": 10, "cases": {"a": {"outcome": "passed", "rank": 3}}}
+    write_baseline(path, suite, added)
+    assert read_baseline(path, suite, "d").outcomes == {"a": "passed"}
+    assert is_baseline(load(path).data)
+    assert not is_baseline({"kind": "corpus"})
+    command = "pytest --mcpeval --mcpeval-bless s.yaml"
+    assert bless_command("s.yaml", "b.json") == command
+    assert (
+        bless_command("s.yaml", None)
+        == f"`baseline: FILE` in the file or its entry in mcpeval.yaml, and {command}"
+    )
 
 
 @pytest.mark.parametrize("message", MISFITS)
