@@ -563,6 +563,30 @@ def test_pictures_have_their_numbers_as_text(open_page: Open, tmp_path: Path) ->
     assert re.search(r"q00001\s+lost\s+1\s+2", second)
 
 
+def test_trend_marks_where_data_changed(open_page: Open, tmp_path: Path) -> None:
+    report = retrieval_report()
+    (key,) = report["suites"]
+    report["run"]["history"] = [
+        {
+            "started": f"2026-11-0{number}T10:00:00+00:00",
+            "commit": None if number == 1 else f"{number}" * 40,
+            "suites": {key: {"inputs": inputs, "figures": {"recall_at.5": value, "mrr": 0.5}}},
+        }
+        for number, inputs, value in ((1, "a", 0.6), (2, "a", 0.64), (3, "b", 0.58))
+    ] + [{"started": "", "commit": None, "suites": {}}]
+    opened = open_page(written(tmp_path, report), "#open=evals%2Fgolden.json")
+    figure = opened.page.locator("figure", has_text="recall_at.5 over the last 3 runs")
+    figure.locator("svg").first.wait_for()
+    assert "data or settings changed" in figure.inner_text()
+    figure.locator("summary").click()
+    rows = [row.inner_text().split("\t") for row in figure.locator("tbody tr").all()]
+    assert [(row[1], row[3], row[4]) for row in rows] == [
+        ("0.6", "–", "as before"),
+        ("0.64", "2" * 10, "as before"),
+        ("0.58", "3" * 10, "changed"),
+    ]
+
+
 def test_ten_thousand_cases(open_page: Open, tmp_path: Path) -> None:
     path = written(tmp_path, retrieval_report(10_000))
     assert path.stat().st_size < 20_000_000

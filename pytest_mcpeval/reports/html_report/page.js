@@ -327,6 +327,26 @@
           ...picture.points.map(([x, y]) => ["", percent(x), percent(y)])],
       };
     },
+    trend(picture, width) {
+      const points = picture.points.map((one, number) => ({ ...one, number: number + 1 }));
+      const changed = points.filter((one) => one.changed);
+      const at = { x: "number", y: "value" };
+      const svg = Plot.plot({
+        width, style, height: 170, marginLeft: 52, marginBottom: 34,
+        x: { label: "run", domain: [1, points.length], ticks: Math.min(points.length - 1, 8), tickFormat: "d" },
+        y: { label: null, grid: true, nice: true, ticks: 4 },
+        marks: [
+          Plot.ruleX(changed, { x: "number", stroke: "var(--limit)", strokeDasharray: "3 2", strokeWidth: 1.5 }),
+          Plot.line(points, { ...at, stroke: "var(--bar)", strokeWidth: 2 }),
+          Plot.dot(points, { ...at, fill: "var(--bar)", r: 3 }),
+        ],
+      });
+      return {
+        svg, legend: changed.length ? [make("span", {}, make("i", { class: "limit" }), "data or settings changed")] : [],
+        header: ["run", "value", "when", "commit", "data and settings"],
+        rows: points.map((one) => [one.number, percent(one.value), one.when, one.commit, one.changed ? "changed" : "as before"]),
+      };
+    },
     histogram(picture, width) {
       const bins = picture.bins.map(([from, to, count]) => ({ from, to, count }));
       const svg = Plot.plot({

@@ -3,7 +3,8 @@
 A picture has a ``type`` and a ``title``. ``bars``: rows with a ``value`` between 0 and ``top``, an interval
 (``low``, ``high``), a ``baseline`` and a ``limit``. ``matrix``: ``counts`` of rows and columns. ``curve``: a
 line through ``points``, with named ``marks``. ``histogram``: ``bins`` of (from, to, count). ``shifts``: ranks
-before and now. ``calls``: what was called in each row, in order.
+before and now. ``calls``: what was called in each row, in order. ``trend``: the ``value`` of each run, in
+order, and whether what it depends on ``changed`` since the run before.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pytest_mcpeval.reports.html_report.summary import Data, Number, changes_of,
 
 MOST_ROWS = 20
 BINS = 20
+TRENDS = 2
 
 
 def pictures_of(report: Data, key: str, gates: Mapping[str, Data]) -> list[dict[str, Any]]:
@@ -35,7 +37,7 @@ def pictures_of(report: Data, key: str, gates: Mapping[str, Data]) -> list[dict[
     elif suite["kind"] == "scenario":
         by_tool, by_tag = metrics.get("byTool", {}), metrics.get("byTag", {})
         found = [*_groups("Pass rate by tool", by_tool), *_groups("Pass rate by tag", by_tag)]
-    return [*found, *_latencies(latencies_of(report, key))]
+    return [*_trends(report, key), *found, *_latencies(latencies_of(report, key))]
 
 
 def main_picture(numbers: Sequence[tuple[str, Number]]) -> dict[str, Any]:
@@ -83,6 +85,24 @@ def _cut(picture: dict[str, Any]) -> dict[str, Any]:
     if len(rows) <= MOST_ROWS:
         return picture
     return {**picture, "rows": rows[:MOST_ROWS], "note": f"the first {MOST_ROWS} of {len(rows)}"}
+
+
+def _trends(report: Data, key: str) -> Iterator[dict[str, Any]]:
+    """The first numbers of a suite over the last runs that ran it whole."""
+    runs = [run for run in report["run"].get("history", ()) if key in run["suites"]]
+    for name in list(runs[-1]["suites"][key]["figures"])[:TRENDS] if runs else ():
+        points = []
+        inputs = None
+        for run in runs:
+            suite = run["suites"][key]
+            if name in suite["figures"]:
+                changed = inputs not in (None, suite["inputs"])
+                commit = (run["commit"] or "–")[:10]
+                value, when = suite["figures"][name], run["started"]
+                points.append({"value": value, "when": when, "commit": commit, "changed": changed})
+            inputs = suite["inputs"]
+        if len(points) > 1:
+            yield {"type": "trend", "title": f"{name} over the last {len(points)} runs", "points": points}
 
 
 def _retrieval(suite: Data) -> Iterator[dict[str, Any]]:
