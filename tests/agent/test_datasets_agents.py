@@ -163,11 +163,8 @@ def test_a_description_alone_is_not_read(run: Run) -> None:
     assert outcomes(run, "described") == {**expected, "final_response_contains": "passed"}
     assert not list(folder(run, "described").case("described").observability.iterdir())
     report = folder(run, "described").report.read_text(encoding="utf-8")
-    assert (
-        "Note: observability.ui\\_introspection.extract.tool\\_calls\\: the manifest has no selectors"
-        in report
-    )
-    assert "add selectors to the manifest, observability.ui\\_introspection.extract.tool\\_calls" in report
+    assert "Note: observability.ui_introspection.extract.tool_calls: the manifest has no selectors" in report
+    assert "add selectors to the manifest, observability.ui_introspection.extract.tool_calls" in report
 
 
 def test_traces_take_the_place_of_what_was_on_the_page(run: Run) -> None:

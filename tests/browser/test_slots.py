@@ -46,7 +46,7 @@ def test_a_process_gets_the_slot_it_asks_for_or_the_next_free_one(tmp_path: Path
 def test_whoever_finds_all_slots_held_waits_and_then_gives_up(tmp_path: Path) -> None:
     with holder(tmp_path, 1) as (process, _):
         told = list[str]()
-        expected = f"all 1 are held, by the processes {process.pid}; end what hangs"
+        expected = f"all 1 are held, by the processes {process.pid}; end processes that hang"
         with (
             pytest.raises(BrowserError, match=expected),
             SlotPool(1, tmp_path).lease(when_full=lambda: told.append("full"), longest=0.2),

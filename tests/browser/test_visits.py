@@ -408,7 +408,7 @@ def test_the_landing_page_is_captured_when_its_input_is_there(
 def test_a_page_that_answers_with_an_error(visit: MakeVisit, site: Site) -> None:
     site.statuses["/chat"] = 401
     made = visit("/chat")
-    assert made.error.startswith(f"navigate: {site.url}/chat answered HTTP 401: it wants a login")
+    assert made.error.startswith(f"navigate: {site.url}/chat answered HTTP 401: it requires a login")
     assert "How can I help?" in made.folder.failure_dom.read_text(encoding="utf-8")
 
 

@@ -125,7 +125,7 @@ def test_nothing_is_written_unasked_and_a_table_may_have_one_column(project: Pro
     conftest = (project.path / "conftest.py").read_text("utf-8")
     tables = 'return [Table("Seen", ("",), (Row(("all words",)),)), Table("Spelling"'
     project.write("conftest.py", conftest.replace('return [Table("Spelling"', tables))
-    run = project.run(SUITE)
+    run = project.run(SUITE, "-v")
     assert run.status == 0, run.out
     assert "all words" in run.out
     assert not list(project.path.rglob("cases.csv"))

@@ -138,4 +138,5 @@ def link_what_is_required(packages: Path) -> None:
 
 
 def without_times(text: str) -> list[str]:
+    text = re.sub(r" +[\d.]+/[\d.]+ m?s$", " n/n ms", text, flags=re.MULTILINE)
     return re.sub(r"\(\d+ ms\)", "(n ms)", text).splitlines()

@@ -423,7 +423,7 @@ def test_failed_marker_checks_are_told_in_words(run: Run) -> None:
     assert "called tool echo" in text
     assert "test_markers.py:" in text
     assert "def test_too_short" not in text
-    assert "length 1 < 3" in run.line_with("FAILED test_markers.py::test_too_short")
+    assert "length 1 < 3" in run.line_with("FAILED test_markers.py::test_too_short -")
 
 
 def test_markers_of_module_class_and_test_add_up(run: Run) -> None:

@@ -114,7 +114,7 @@ def test_settings_that_cannot_be_scanned_with_are_errors(tmp_path: Path) -> None
     made.write_json("datasets/files/a.json", {"entries": []})
     out = made.run(columns=150).out
     assert 'unknown/mcpeval.yaml:4: scan: unknown server "tiyn" (did you mean "tiny"?)' in out
-    assert "`scan` is for no files" in out
+    assert "`scan` applies to no files: remove `files`, or write two entries" in out
     assert "heuristics-tiny is scanned twice" in out
 
 
