@@ -241,13 +241,14 @@ def _servers(options: argparse.Namespace, directory: Path) -> Mapping[str, Serve
     from pytest_mcpeval.servers import ServerConfigError, ServerDefinition
 
     if options.url:
-        return {"": ServerDefinition("server", "http", url=options.url)}
+        return {"": ServerDefinition(options.url, "http", url=options.url)}
     if options.server:
         try:
             command, *arguments = shlex.split(options.server)
         except ValueError as error:
             raise InitError(f"--server {options.server!r} is not a command line: {error}") from None
-        return {"": ServerDefinition("server", "stdio", command, tuple(arguments), directory=directory)}
+        name = Path(command).name
+        return {"": ServerDefinition(name, "stdio", command, tuple(arguments), directory=directory)}
     project = directory / "mcpeval.yaml"
     if project.exists() and project.read_text("utf-8", "replace") == PROJECT:
         return {}
@@ -279,7 +280,7 @@ def _draft_suites(draft: Draft, servers: Mapping[str, ServerDefinition], *, is_n
             if has_suite:
                 named[name] = definition
     if not named:
-        raise InitError("\n".join(["nothing was written: no tool could be called", *draft.notes]))
+        raise InitError("\n".join([*draft.notes, "nothing was written"]))
     if is_new and project.exists():
         (name, definition) = next(iter(named.items()))
         known = runtime_at(root_directory(draft.directory)).project_files.servers_at(project)
@@ -348,7 +349,7 @@ def _draft_suite(draft: Draft, server: str, connection: Connection) -> bool:
     else:
         head = f"{MADE}; it is yours now. All checks: pytest-mcpeval schema scenario\n"
         draft.files[name] = f"{head}name: {in_yaml(server)}\ntests:{cases}"
-        draft.notes.append(f"{name}: {calls} of {counted(len(tools), 'tool')} called, the others to complete")
+        draft.notes.append(f"{name}: {counted(calls, 'case')}, {len(tools) - calls} to complete")
     return True
 
 
@@ -372,8 +373,6 @@ def _case(tool: Tool, connection: Connection, taken: set[str]) -> tuple[str, str
             words = "may change something" if found.effect == "undecided" else "changes something"
             raise NoArgumentsError(f"it {words}: {found.reason}")
         arguments = sample_arguments(tool)
-        if "${" in str(arguments):
-            raise NoArgumentsError("an example in its input schema has ${, which stands for a variable here")
         answers = [connection.call_tool(tool.name, arguments, timeout=CALL_SECONDS) for _ in range(2)]
         if wrong := next((one for one in answers if one.is_error), None):
             raise NoArgumentsError(f"called with {arguments}, it answers with an error: {wrong.text[:200]}")

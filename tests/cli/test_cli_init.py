@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from pytest_mcpeval.cli import main
-from pytest_mcpeval.kinds.scenario.scaffold import NoArgumentsError, checks_of, sample_arguments
+from pytest_mcpeval.kinds.scenario.scaffold import NoArgumentsError, case_text, checks_of, sample_arguments
 from pytest_mcpeval.servers import Response, Tool
 from tests.support import Project
 
@@ -140,7 +140,7 @@ def test_suites_for_the_servers_of_mcp_json_pass_twice(
     write_server(tmp_path)
     assert main(["init", "--ci", "github"]) == 0
     printed = capsys.readouterr().out
-    assert "datasets/notes.eval.yaml: 2 of 5 tools called, the others to complete" in printed
+    assert "datasets/notes.eval.yaml: 2 cases, 3 to complete" in printed
     assert files(tmp_path) == {
         *("notes.py", ".mcp.json", "mcpeval.yaml", "datasets/notes.eval.yaml", ".github/workflows/evals.yml")
     }
@@ -211,7 +211,7 @@ def test_a_project_file_without_the_server_is_not_changed(
     [
         (["--server", "no-such-program-here x"], "no-such-program-here"),
         (["--server", "'unclosed"], "is not a command line: No closing quotation"),
-        (["--url", "http://127.0.0.1:9/mcp"], "no tool could be called"),
+        (["--url", "http://127.0.0.1:9/mcp"], "nothing was written"),
     ],
 )
 def test_a_server_that_cannot_be_asked_leaves_nothing(
@@ -334,3 +334,7 @@ def test_checks_are_those_that_all_answers_pass() -> None:
         {"type": "json_path", "path": "$.x", "value_type": "string"},
     ]
     assert checks_of([Response("")]) == [{"type": "not_error"}]
+    price = checks_of([Response("costs ${5}"), Response("costs ${5}")])
+    (row,) = yaml.safe_load(case_text("t", {"amount": "${5}"}, price, "t"))
+    assert row["input"] == {"amount": "$${5}"}
+    assert row["expected"]["validations"] == [{"type": "equals", "value": "costs $${5}"}]

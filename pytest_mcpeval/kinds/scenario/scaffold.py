@@ -134,9 +134,7 @@ def checks_of(answers: Sequence[Response]) -> list[dict[str, Any]]:
     return [
         rule
         for rule in _candidates(answers)
-        if "${" not in json.dumps(rule)
-        and BUILTIN.accepts([rule])
-        and all(BUILTIN.parse(rule).evaluate(answer).passed for answer in answers)
+        if BUILTIN.accepts([rule]) and all(BUILTIN.parse(rule).evaluate(answer).passed for answer in answers)
     ] or [{"type": "not_error"}]
 
 
@@ -194,14 +192,33 @@ def case_text(
 ) -> str:
     """A case as a row of a YAML list, indented by two."""
     lines = [f"# {line}" for line in about.splitlines()[:1]]
-    lines += [f"- id: {case_id}", f"  tool: {in_yaml(tool)}", f"  input: {in_yaml(dict(arguments))}"]
-    lines += ["  expected:", "    validations:", *(f"      - {in_yaml(dict(rule))}" for rule in checks)]
+    lines += [
+        f"- id: {case_id}",
+        f"  tool: {in_yaml(tool)}",
+        f"  input: {in_yaml(_literal(dict(arguments)))}",
+    ]
+    lines += [
+        "  expected:",
+        "    validations:",
+        *(f"      - {in_yaml(_literal(dict(rule)))}" for rule in checks),
+    ]
     return "".join(f"  {line}\n" for line in lines)
+
+
+def _literal(value: Any) -> Any:
+    """The same value where ``${`` stands for a placeholder."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, Mapping):
+        return {key: _literal(one) for key, one in value.items()}
+    return [_literal(one) for one in value] if isinstance(value, list) else value
 
 
 def open_case_text(tool: Tool, reason: str, case_id: str) -> str:
     """A case that a person has to complete, as a comment with the input schema."""
+    about = tool.description.strip().partition("\n")[0]
     lines = [
+        *([about] if about else []),
         f"To complete: {reason}.",
         f"- id: {case_id}",
         f"  tool: {in_yaml(tool.name)}",
